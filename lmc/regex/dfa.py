@@ -1,0 +1,51 @@
+"""Deterministic automata over bytes.
+
+This file holds the data type; building one is `lmc.regex.build`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+#: State 0 is dead: no way out, not accepting.
+DEAD = 0
+#: State 1 is where matching starts.
+START = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByteDfa:
+    """A minimal, trimmed automaton over UTF-8 bytes that matches whole strings.
+
+    Every state but `DEAD` reaches an accepting one.
+
+    `byte_class`: (256,) uint8, the class of each byte
+    `table`: (states, classes) int32, the next state
+    `accepting`: (states,) bool
+    `source`: what it was made from, for people (a regex, or the text of a type)
+    """
+
+    byte_class: np.ndarray
+    table: np.ndarray
+    accepting: np.ndarray
+    source: str
+
+    @property
+    def states(self) -> int:
+        """How many states there are, the dead one included."""
+        return self.table.shape[0]
+
+    def step(self, state: int, data: bytes) -> int:
+        """The state after `data`; `DEAD` where it leaves the language."""
+        for byte in data:
+            state = int(self.table[state, self.byte_class[byte]])
+        return state
+
+    def matches(self, data: bytes) -> bool:
+        return bool(self.accepting[self.step(START, data)])
+
+    def complete(self, state: int) -> bool:
+        """Accepting, and no byte leads on."""
+        return bool(self.accepting[state]) and not self.table[state].any()

@@ -1,0 +1,154 @@
+"""What the machine asks of the engine, and what it gets back.
+
+A request is a list of token ids and what to do after them; the engine knows no programs, contexts or templates.  Events come back
+in the order they happened, collected per step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from lmc.diagnostics import RunError
+from lmc.runtime.constraint import TokenConstraint
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a token is drawn.  `temperature == 0` is argmax (lowest id on a tie); `top_k == 0` and `top_p == 1` switch off.
+
+    `seed` (unsigned 64-bit) and the index of the drawn token key the random number, so that neighbours in the batch do not matter.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    seed: int = 0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    """Extend `prompt` by generated tokens.
+
+    prompt: token ids, control tokens included, at least one
+    heal: bytes that were reopened at the end of the prompt; the first tokens must spell them; they belong neither to the value nor
+        to `max_tokens`
+    constraint: what the value must match, or None
+    follow: first byte of the text that comes next in the turn (or empty): ends a constrained value in an accepting state
+    stops: the match that completes first, in characters, ends the value and is not part of it
+    max_tokens, min_tokens: bounds on generated tokens, those that only spell `heal` not counted
+    logprobs: number of alternatives to record per token; 0 records nothing
+    stream: whether `TextEvent`s are wanted
+    """
+
+    prompt: tuple[int, ...]
+    max_tokens: int
+    heal: bytes = b""
+    constraint: TokenConstraint | None = None
+    follow: bytes = b""
+    stops: tuple[str, ...] = ()
+    min_tokens: int = 0
+    ignore_eos: bool = False
+    sampling: Sampling = Sampling()
+    logprobs: int = 0
+    stream: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """Log-probabilities of `ids[start:]`, each given all ids before it; `1 <= start < len(ids)`."""
+
+    ids: tuple[int, ...]
+    start: int
+
+
+class Finish(Enum):
+    """Why a generation ended: `EOS` (end token, or a constrained value ended by what follows), `STOP` (a stop string), `COMPLETE`
+    (the constraint allows nothing more), `LENGTH` (`max_tokens` or the model's context)."""
+
+    EOS = "eos"
+    STOP = "stop"
+    COMPLETE = "complete"
+    LENGTH = "length"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request.  `cached` + `computed` = prompt tokens; `generated` counts accepted tokens; `passes`: forward passes
+    in which the request had tokens."""
+
+    cached: int = 0
+    computed: int = 0
+    generated: int = 0
+    passes: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.cached + other.cached, self.computed + other.computed, self.generated + other.generated,
+                     self.passes + other.passes)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """The chosen token's natural log-probability before masks and penalties, and the best alternatives, best first."""
+
+    id: int
+    logprob: float
+    top: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What a generation gave.
+
+    ids: tokens to append to the prompt (those that spell `heal` included)
+    text: the value: all characters after `heal`, before the stop
+    carry: text that belongs to the context but to no whole token (a cut token's kept bytes): it opens the next segment
+    valid: whether the constraint accepts `text` (True where there is none)
+    """
+
+    ids: tuple[int, ...]
+    text: str
+    carry: str
+    finish: Finish
+    stop: str | None
+    valid: bool
+    usage: Usage
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """`logprobs[i]` belongs to `ids[start + i]`; natural logarithms."""
+
+    logprobs: tuple[float, ...]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class TextEvent:
+    """More text of a streaming generation; only what can no longer change (no part of a stop string or character)."""
+
+    ticket: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DoneEvent:
+    ticket: int
+    result: Generated | Scored
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEvent:
+    """The request could not run or was cancelled; `error` has no location yet."""
+
+    ticket: int
+    error: RunError
+
+
+Event = TextEvent | DoneEvent | FailedEvent

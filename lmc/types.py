@@ -1,0 +1,213 @@
+"""The types of `.lmp` values, used by the checker, the IR, the constraints and the runtime.
+
+Types are plain data and compare by structure.  Their one text form, read back by `lmc.ir.reader` and by the artifact reader, is
+that of `format_type`: `str`, `1..5`, `"A" | "B"`, `list<str(max_len=30)>(max_items=5)`, `@Verdict`.  A record or a union of records
+prints as its name; the table of named types beside it holds the definition.
+This file knows nothing of how a type is spelled in a `.lmp` file, constrained or checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+class Type:
+    """Base of all types."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return format_type(self)
+
+
+@dataclass(frozen=True, slots=True)
+class StrT(Type):
+    """Text; lengths count code points; `regex` must match the whole value."""
+
+    min_len: int | None = None
+    max_len: int | None = None
+    regex: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IntT(Type):
+    """Signed 64-bit integer."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeT(Type):
+    """An integer from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class FloatT(Type):
+    """Binary64."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoolT(Type):
+    """`true` or `false`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoneT(Type):
+    """The type of `None` and of a function that returns nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralT(Type):
+    """One of several strings, integers or booleans, in the order written."""
+
+    values: tuple[str | int | bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListT(Type):
+    element: Type
+    min_items: int | None = None
+    max_items: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DictT(Type):
+    key: Type
+    value: Type
+
+
+@dataclass(frozen=True, slots=True)
+class TupleT(Type):
+    """What `enumerate` and `zip` give; it cannot be written or generated."""
+
+    items: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalT(Type):
+    """`T | None`."""
+
+    inner: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a record.  `default` is JSON text of the default, or None where the field is required."""
+
+    name: str
+    type: Type
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordT(Type):
+    """A record.  `name` is unique in a program."""
+
+    name: str
+    fields: tuple[Field, ...]
+    doc: str = ""
+
+    def field(self, name: str) -> Field | None:
+        return next((f for f in self.fields if f.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class UnionT(Type):
+    """A tagged union of records; its JSON has the member's name under `type`, first."""
+
+    name: str
+    members: tuple[RecordT, ...]
+
+    def member(self, name: str) -> RecordT | None:
+        return next((m for m in self.members if m.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextT(Type):
+    """A conversation; compared by identity, never printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeverT(Type):
+    """The type of an expression that does not return (`fail`), and the element type of `[]`."""
+
+
+STR, INT, FLOAT, BOOL, NONE, CONTEXT, NEVER = StrT(), IntT(), FloatT(), BoolT(), NoneT(), ContextT(), NeverT()
+
+#: What `except … as e` binds and `errors="collect"` gives (LANGUAGE §8).
+ERROR = RecordT("Error", (Field("kind", STR), Field("message", STR), Field("where", STR), Field("raw", OptionalT(STR))))
+#: An element of what `score` gives; `logprob` is a sum of natural logarithms.
+SCORED = RecordT("Scored", (Field("option", STR), Field("logprob", FLOAT)))
+BUILTIN_RECORDS = (ERROR, SCORED)
+
+
+def format_type(t: Type) -> str:
+    """The text form.  Records and unions print as `@Name`."""
+    match t:
+        case StrT():
+            return "str" + _options(min_len=t.min_len, max_len=t.max_len, regex=t.regex)
+        case RangeT(low, high):
+            return f"{low}..{high}"
+        case LiteralT(values):
+            return " | ".join(json.dumps(v, ensure_ascii=False) for v in values)
+        case ListT():
+            return f"list<{t.element}>" + _options(min_items=t.min_items, max_items=t.max_items)
+        case DictT():
+            return f"dict<{t.key}, {t.value}>"
+        case TupleT():
+            return f"tuple<{', '.join(map(str, t.items))}>"
+        case OptionalT():
+            return f"optional<{t.inner}>"
+        case RecordT() | UnionT():
+            return f"@{t.name}"
+    return {IntT: "int", FloatT: "float", BoolT: "bool", NoneT: "none", ContextT: "context", NeverT: "never"}[type(t)]
+
+
+def _options(**options: object) -> str:
+    given = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in options.items() if v is not None)
+    return f"({given})" if given else ""
+
+
+def base_type(t: Type) -> Type:
+    """The type without its refinement: `1..5` is an `int`, `"A" | "B"` a `str`."""
+    match t:
+        case StrT():
+            return STR
+        case RangeT():
+            return INT
+        case LiteralT(values):
+            kinds = {type(v) for v in values}
+            return {str: STR, int: INT, bool: BOOL}[kinds.pop()] if len(kinds) == 1 else t
+        case ListT():
+            return ListT(base_type(t.element))
+        case OptionalT():
+            return OptionalT(base_type(t.inner))
+        case DictT():
+            return DictT(base_type(t.key), base_type(t.value))
+    return t
+
+
+def named_types(t: Type) -> Iterator[RecordT | UnionT]:
+    """The records and unions that `t` is made of, each after those it needs; may repeat one."""
+    match t:
+        case RecordT():
+            for f in t.fields:
+                yield from named_types(f.type)
+            yield t
+        case UnionT():
+            for m in t.members:
+                yield from named_types(m)
+            yield t
+        case ListT(element):
+            yield from named_types(element)
+        case OptionalT(inner):
+            yield from named_types(inner)
+        case DictT(key, value):
+            yield from named_types(key)
+            yield from named_types(value)
+        case TupleT(items):
+            for item in items:
+                yield from named_types(item)
