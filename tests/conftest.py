@@ -1,6 +1,12 @@
-"""Shared by all tests: no network, one thread (see docs/architecture.md on contention), and the `--update` switch of golden files."""
+"""Shared by all tests: one thread, and the `--update` switch of golden files."""
 
-import pytest
+import os
+
+# Before torch is imported anywhere: two busy threads beside another process are up to 200 times slower, because barriers wait for a
+# thread that is not scheduled.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -11,11 +17,3 @@ def pytest_addoption(parser):
 def update(request) -> bool:
     """Whether golden files are to be rewritten."""
     return request.config.getoption("--update")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread():
-    # Two busy threads beside another process are up to 200 times slower (barriers wait for a descheduled thread).
-    import torch
-
-    torch.set_num_threads(1)
