@@ -1,0 +1,92 @@
+"""The JSON Schema of a type, for prompts (`schema(T)`), tools and people, and the list of a record's fields.
+
+    json_schema(OptionalT(RangeT(1, 5))) == {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 5}, {"type": "null"}]}
+    field_list(verdict) == "grade, overall and summary"
+
+Only the last component of a qualified name is shown.  What a schema means for generation is `lmc.regex.schema`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lmc.types import (
+    BoolT, DictT, FloatT, IntT, ListT, LiteralT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT, Type, UnionT,
+)
+
+
+def json_schema(t: Type) -> dict[str, Any]:
+    """The schema that JSON of this type fulfils.  A context has none: asking is a broken promise of the checker."""
+    match t:
+        case StrT():
+            return _string(t)
+        case IntT():
+            return {"type": "integer"}
+        case RangeT(low, high):
+            return {"type": "integer", "minimum": low, "maximum": high}
+        case FloatT():
+            return {"type": "number"}
+        case BoolT():
+            return {"type": "boolean"}
+        case NoneT():
+            return {"type": "null"}
+        case LiteralT(values):
+            return {"enum": list(values)}
+        case ListT():
+            return {"type": "array", "items": json_schema(t.element), **_given(minItems=t.min_items, maxItems=t.max_items)}
+        case TupleT(items):
+            return {"type": "array", "prefixItems": [json_schema(i) for i in items], "items": False}
+        case DictT():
+            return {"type": "object", "additionalProperties": json_schema(t.value)}
+        case OptionalT(inner):
+            return _optional(json_schema(inner))
+        case RecordT():
+            return _record(t)
+        case UnionT():
+            return {"anyOf": [_record(m, tag=short_name(m)) for m in t.members]}
+    raise AssertionError(f"{t} has no JSON Schema")
+
+
+def field_list(t: Type) -> str:
+    """The names of a record's fields as words: `grade, overall and summary`; a union's begin with `type`."""
+    match t:
+        case OptionalT(inner):
+            return field_list(inner)
+        case UnionT():
+            return "; or ".join(_words(["type", *(f.name for f in m.fields)]) for m in t.members)
+        case RecordT():
+            return _words([f.name for f in t.fields])
+    raise AssertionError(f"{t} has no fields")
+
+
+def short_name(t: RecordT | UnionT) -> str:
+    """The name without its module: the tag of a union's member, the title for people."""
+    return t.name.rpartition(".")[2]
+
+
+def _string(t: StrT) -> dict[str, Any]:
+    # JSON Schema searches; a `regex` of ours matches the whole value.
+    pattern = None if t.regex is None else f"^(?:{t.regex})$"
+    return {"type": "string", **_given(minLength=t.min_len, maxLength=t.max_len, pattern=pattern)}
+
+
+def _optional(inner: dict[str, Any]) -> dict[str, Any]:
+    if set(inner) == {"anyOf"}:
+        return {"anyOf": [*inner["anyOf"], {"type": "null"}]}
+    return {"anyOf": [inner, {"type": "null"}]}
+
+
+def _record(t: RecordT, *, tag: str | None = None) -> dict[str, Any]:
+    properties: dict[str, Any] = {} if tag is None else {"type": {"const": tag}}
+    properties |= {f.name: json_schema(f.type) for f in t.fields}
+    # Generated records hold every declared key (LANGUAGE §8), so all are required, whatever has a default.
+    doc = {"description": t.doc} if t.doc else {}
+    return {"type": "object", **doc, "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _given(**keywords: object) -> dict[str, object]:
+    return {name: value for name, value in keywords.items() if value is not None}
+
+
+def _words(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
