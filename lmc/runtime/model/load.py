@@ -1,0 +1,165 @@
+"""A model folder as a model that runs.
+
+    model = load_model(Path("SmolLM2-135M-Instruct"), dtype="float32")
+    model.allocate(8192)
+
+Every check (config, files, names and shapes of all tensors) is made before the first number is read, and every tensor is used exactly
+once.  This file does not know how a folder comes to be (see `registry.py`) or how the model computes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import torch
+
+from lmc.diagnostics import Diagnostic, LmcError
+from lmc.runtime.model.config import ModelConfig, read_config
+from lmc.runtime.model.linear import ExactLinear, Linear
+from lmc.runtime.model.llama import Layer, Llama
+from lmc.runtime.model.weights import StoredTensor, find_tensors, read_tensors
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
+
+
+def load_model(folder: Path, *, dtype: str = "float32", deterministic: bool = False) -> Llama:
+    """The model in `folder`, computing in `dtype` ("float32" or "bfloat16").
+
+    deterministic: a row's bits do not depend on neighbours or chunking, at some cost in speed.
+    Raises `LmcError` (E0804, E0806, E0811 to E0816) naming the file and the key or tensor at fault.
+    """
+    folder = Path(folder)
+    if dtype not in _DTYPES:
+        raise LmcError(Diagnostic("E0811", f"the dtype `{dtype}` is not supported", None, help="float32 or bfloat16"))
+    config = read_config(folder)
+    shapes = expected_shapes(config)
+    stored = _checked(folder, config, shapes, find_tensors(folder))
+    weights = _Weights(read_tensors(stored), _DTYPES[dtype], deterministic)
+    if config.tied:
+        weights.drop_tied_head(folder)
+    model = _build(config, weights)
+    weights.assert_all_used()
+    return model
+
+
+def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """Name and shape of every tensor that the model needs, as Hugging Face spells them."""
+    shapes = {_EMBEDDING: (config.vocab_size, config.hidden), "model.norm.weight": (config.hidden,)}
+    for number in range(config.layers):
+        shapes |= {f"model.layers.{number}.{name}": shape for name, shape in _layer_shapes(config).items()}
+    if not config.tied:
+        shapes[_HEAD] = (config.vocab_size, config.hidden)
+    return shapes
+
+
+def _layer_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    hidden, inner = config.hidden, config.intermediate
+    wide, narrow = config.heads * config.head_dim, config.kv_heads * config.head_dim
+    shapes: dict[str, tuple[int, ...]] = {"input_layernorm.weight": (hidden,), "post_attention_layernorm.weight": (hidden,)}
+    products = (
+        ("self_attn.q_proj", wide, hidden, config.qkv_bias), ("self_attn.k_proj", narrow, hidden, config.qkv_bias),
+        ("self_attn.v_proj", narrow, hidden, config.qkv_bias), ("self_attn.o_proj", hidden, wide, config.output_bias),
+        ("mlp.gate_proj", inner, hidden, config.mlp_bias), ("mlp.up_proj", inner, hidden, config.mlp_bias),
+        ("mlp.down_proj", hidden, inner, config.mlp_bias),
+    )
+    for name, rows, columns, bias in products:
+        shapes[f"{name}.weight"] = (rows, columns)
+        if bias:
+            shapes[f"{name}.bias"] = (rows,)
+    if config.qk_norm:
+        shapes |= {"self_attn.q_norm.weight": (config.head_dim,), "self_attn.k_norm.weight": (config.head_dim,)}
+    return shapes
+
+
+def _checked(folder: Path, config: ModelConfig, shapes: dict[str, tuple[int, ...]],
+             found: dict[str, StoredTensor]) -> list[StoredTensor]:
+    """The tensors to read.  Raises with every one that is missing, unexpected, of another shape or no floating-point number."""
+    faults = []
+    again = "the weights do not fit config.json: fetch both from the same place"
+    for name in sorted(set(shapes) - set(found)):
+        help = again
+        if name == _HEAD:
+            help = "config.json says `tie_word_embeddings: false`; set it to true if the output matrix is the embedding"
+        faults.append(Diagnostic("E0815", f"{folder}: the tensor `{name}` is missing", None, help=help))
+    wanted = []
+    for name, tensor in sorted(found.items()):
+        # Older checkpoints store the rotary frequencies, which are computed; a tied model may repeat its embedding.
+        if name.endswith(".rotary_emb.inv_freq"):
+            continue
+        shape = shapes.get(_EMBEDDING if name == _HEAD and config.tied else name)
+        fault = _tensor_fault(tensor, shape)
+        if fault:
+            faults.append(Diagnostic("E0815", f"{tensor.file}: the tensor `{name}` {fault}", None, help=again))
+        wanted.append(tensor)
+    if faults:
+        raise LmcError(faults)
+    return wanted
+
+
+def _tensor_fault(tensor: StoredTensor, shape: tuple[int, ...] | None) -> str | None:
+    if shape is None:
+        return "is not part of this model"
+    if tensor.shape != shape:
+        return f"has the shape {list(tensor.shape)}, expected {list(shape)}"
+    if not tensor.is_float:
+        return f"has the number format {tensor.dtype}, expected F32, F16 or BF16"
+    return None
+
+
+class _Weights:
+    """The tensors read, each to be taken once."""
+
+    __slots__ = ("tensors", "dtype", "deterministic")
+
+    def __init__(self, tensors: dict[str, torch.Tensor], dtype: torch.dtype, deterministic: bool):
+        self.tensors, self.dtype, self.deterministic = tensors, dtype, deterministic
+
+    def drop_tied_head(self, folder: Path) -> None:
+        """A tied model's own output matrix is not used: it is the embedding, as config.json says."""
+        head = self.tensors.pop(_HEAD, None)
+        if head is not None and not torch.equal(head, self.tensors[_EMBEDDING]):
+            warnings.warn(f"{folder}: config.json ties the output matrix to the embedding, but `{_HEAD}` differs from it; "
+                          "the embedding is used", stacklevel=3)
+
+    def assert_all_used(self) -> None:
+        assert not self.tensors, f"never used: {sorted(self.tensors)}"
+
+    def matrix(self, name: str) -> torch.Tensor:
+        return self.tensors.pop(name).to(self.dtype)
+
+    def norm(self, name: str) -> torch.Tensor | None:
+        return self.tensors.pop(name).float() if name in self.tensors else None
+
+    def linear(self, prefix: str, *names: str) -> Linear | ExactLinear:
+        """The product with the matrices `names`, one above the other."""
+        weight = torch.cat([self.matrix(f"{prefix}{name}.weight") for name in names])
+        biases = [self.matrix(f"{prefix}{name}.bias") for name in names if f"{prefix}{name}.bias" in self.tensors]
+        return self.product(weight, torch.cat(biases) if biases else None)
+
+    def product(self, weight: torch.Tensor, bias: torch.Tensor | None) -> Linear | ExactLinear:
+        product = Linear(weight, bias)
+        return ExactLinear(product, weight.shape[1], self.dtype) if self.deterministic else product
+
+
+def _build(config: ModelConfig, weights: _Weights) -> Llama:
+    with torch.inference_mode():
+        embedding = weights.matrix(_EMBEDDING)
+        layers = [_layer(weights, f"model.layers.{number}.") for number in range(config.layers)]
+        head = weights.product(embedding if config.tied else weights.matrix(_HEAD), None)
+        final_norm = weights.norm("model.norm.weight")
+    return Llama(config, embedding, layers, final_norm, head, deterministic=weights.deterministic)
+
+
+def _layer(weights: _Weights, prefix: str) -> Layer:
+    return Layer(
+        attention_norm=weights.norm(f"{prefix}input_layernorm.weight"),
+        qkv=weights.linear(f"{prefix}self_attn.", "q_proj", "k_proj", "v_proj"),
+        query_norm=weights.norm(f"{prefix}self_attn.q_norm.weight"),
+        key_norm=weights.norm(f"{prefix}self_attn.k_norm.weight"),
+        output=weights.linear(f"{prefix}self_attn.", "o_proj"),
+        mlp_norm=weights.norm(f"{prefix}post_attention_layernorm.weight"),
+        gate_up=weights.linear(f"{prefix}mlp.", "gate_proj", "up_proj"),
+        down=weights.linear(f"{prefix}mlp.", "down_proj"),
+    )

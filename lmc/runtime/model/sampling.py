@@ -1,0 +1,229 @@
+"""How the next token is drawn from a row of logits.
+
+    logits -> log-probability record (of the unmodified logits)
+           -> repetition penalty over prompt and generated, frequency and presence penalty over generated, logit bias
+           -> mask (`allowed`, `banned`)
+           -> temperature 0: the best, lowest id on a tie
+              otherwise: temperature, top_k, top_p, min_p, each on what the one before left
+           -> one uniform number u = philox(seed, k); the first survivor, in ascending order of ids, whose summed probability exceeds u
+
+Everything after the mask is float64 over the survivors alone.  The best token survives every filter.  This file does not know
+constraints, requests or the model; what may be drawn is handed to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+import torch
+
+from lmc.diagnostics import Diagnostic, RunError
+from lmc.runtime.model.philox import uniform
+from lmc.runtime.request import Sampling, TokenLogprob
+
+_NONE = np.empty(0, np.int64)
+_NEVER: Mapping[int, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """All that the draw of one row depends on, beside its logits.
+
+    allowed: sorted ids that the constraint leaves, or None for all; banned: ids that may not come (before their time)
+    counts: how often each id was generated so far; prompt_ids: ids of the prompt, read by `repetition_penalty` only
+    k: index of the drawn token in its generation; logprobs: alternatives to record, 0 records nothing
+    """
+
+    sampling: Sampling
+    allowed: np.ndarray | None = None
+    banned: np.ndarray = field(default_factory=lambda: _NONE)
+    counts: Mapping[int, int] = field(default_factory=lambda: _NEVER)
+    prompt_ids: Sequence[int] = ()
+    k: int = 0
+    logprobs: int = 0
+
+
+def sampling_fault(sampling: Sampling, vocab_size: int) -> str | None:
+    """What is wrong with the options, in the user's words, or None.  `top_k` 0 and -1 both mean off."""
+    checks = (
+        ("temperature", 0 <= sampling.temperature < math.inf, "a number of at least 0"),
+        ("top_p", 0 <= sampling.top_p <= 1, "a number from 0 to 1"),
+        ("top_k", sampling.top_k >= -1, "a whole number of at least -1"),
+        ("min_p", 0 <= sampling.min_p <= 1, "a number from 0 to 1"),
+        ("seed", 0 <= sampling.seed < 2**64, "an unsigned 64-bit number"),
+        ("frequency_penalty", math.isfinite(sampling.frequency_penalty), "a finite number"),
+        ("presence_penalty", math.isfinite(sampling.presence_penalty), "a finite number"),
+        ("repetition_penalty", 0 < sampling.repetition_penalty < math.inf, "a number above 0"),
+    )
+    for name, fits, expected in checks:
+        if not fits:
+            return f"`{name}` is {getattr(sampling, name)!r}, expected {expected}"
+    for token, bias in sampling.logit_bias:
+        if not 0 <= token < vocab_size:
+            return f"`logit_bias` names the token {token}, expected 0 to {vocab_size - 1}"
+        if math.isnan(bias) or bias == math.inf:
+            return f"`logit_bias` of the token {token} is {bias!r}, expected a number"
+    return None
+
+
+def draw(logits: torch.Tensor, sampling: Sampling, *, allowed: np.ndarray | None = None, banned: np.ndarray = _NONE,
+         counts: Mapping[int, int] = _NEVER, prompt_ids: Sequence[int] = (), k: int = 0,
+         logprobs: int = 0) -> tuple[int, TokenLogprob | None]:
+    """The next token of one row and its log-probability record (None where `logprobs` is 0).  Arguments as in `Choice`.
+
+    logits: (vocab,) float32
+    Raises `RunError` of kind "model": E0817 where the logits are not finite, E0818 where nothing may be drawn.
+    """
+    result = draw_rows(logits[None], [Choice(sampling, allowed, banned, counts, prompt_ids, k, logprobs)])[0]
+    if isinstance(result, RunError):
+        raise result
+    return result
+
+
+def draw_rows(logits: torch.Tensor, choices: Sequence[Choice]) -> list[tuple[int, TokenLogprob | None] | RunError]:
+    """`draw` for each row; a row that cannot be drawn gives its error and does not disturb the others.
+
+    logits: (rows, vocab) float32
+    """
+    table = logits.numpy()
+    best = table.argmax(axis=1) if len(table) else _NONE
+    results: list[tuple[int, TokenLogprob | None] | RunError] = []
+    for row, token, choice in zip(table, best, choices, strict=True):
+        try:
+            # The best of all is the best of what is left if it is left; NaN counts as the greatest, so it shows here too.
+            _check_peak(row[token])
+            token = int(token) if _takes_best(int(token), choice) else _pick(row, choice)
+            results.append((token, record(row, token, choice.logprobs) if choice.logprobs else None))
+        except RunError as error:
+            results.append(error)
+    return results
+
+
+def record(row: np.ndarray, token: int, alternatives: int) -> TokenLogprob:
+    """Natural log-probabilities of `token` and of the best `alternatives` tokens.  row: (vocab,) float32, unmodified."""
+    total = log_total(row)
+    best = _best_first(row, min(alternatives, len(row)))
+    return TokenLogprob(token, float(row[token]) - total, tuple((int(i), float(row[i]) - total) for i in best))
+
+
+def log_total(row: np.ndarray) -> float:
+    """log(sum(exp(row))), in float64.  row: (vocab,)"""
+    peak = float(row.max())
+    return peak + math.log(float(np.exp(row.astype(np.float64) - peak).sum()))
+
+
+def _check_peak(peak: np.floating) -> None:
+    # argmax takes NaN for the greatest, so the peak tells: NaN or +inf anywhere, or -inf everywhere.
+    if not math.isfinite(peak):
+        message = f"the model's logits are not finite ({peak}, in float32): its weights or its computation overflow"
+        raise RunError(Diagnostic("E0817", message, None, help="check the model files; load the model in float32"), kind="model")
+
+
+def _takes_best(token: int, choice: Choice) -> bool:
+    """Whether the draw is `token`, the best of the unmodified row (the usual greedy row, found for all rows in one call)."""
+    if choice.sampling.temperature > 0 or _modifies(choice):
+        return False
+    if choice.allowed is not None:
+        place = int(np.searchsorted(choice.allowed, token))
+        if place == len(choice.allowed) or choice.allowed[place] != token:
+            return False
+    return not (choice.banned == token).any()
+
+
+def _modifies(choice: Choice) -> bool:
+    sampling = choice.sampling
+    counted = bool(choice.counts) and (sampling.frequency_penalty != 0 or sampling.presence_penalty != 0)
+    return counted or sampling.repetition_penalty != 1 or bool(sampling.logit_bias)
+
+
+def _pick(row: np.ndarray, choice: Choice) -> int:
+    if _modifies(choice):
+        row = _modified(row, choice)
+    ids, values = _survivors(row, choice)
+    sampling = choice.sampling
+    if sampling.temperature == 0 or len(ids) == 1:
+        return int(ids[values.argmax()])
+    # Scaled before the exponential and relative to the best: the best is exactly 0 however small the temperature is.
+    with np.errstate(over="ignore"):
+        scaled = (values.astype(np.float64) - float(values.max())) / sampling.temperature
+    ids, weights = _filtered(ids, np.exp(scaled), sampling)
+    sums = np.cumsum(weights)
+    place = int(np.searchsorted(sums, uniform(sampling.seed, choice.k) * sums[-1], side="right"))
+    # Rounding may carry the number onto the last sum.
+    return int(ids[min(place, int(np.flatnonzero(weights)[-1]))])
+
+
+def _modified(row: np.ndarray, choice: Choice) -> np.ndarray:
+    # (vocab,) float32 -> a changed copy
+    sampling, row = choice.sampling, row.copy()
+    if sampling.repetition_penalty != 1:
+        seen = np.unique(np.fromiter(chain(choice.prompt_ids, choice.counts), np.int64))
+        values = row[seen]
+        row[seen] = np.where(values > 0, values / np.float32(sampling.repetition_penalty),
+                             values * np.float32(sampling.repetition_penalty))
+    if choice.counts and (sampling.frequency_penalty or sampling.presence_penalty):
+        ids = np.fromiter(choice.counts, np.int64)
+        times = np.fromiter(choice.counts.values(), np.float32)
+        row[ids] -= np.float32(sampling.frequency_penalty) * times + np.float32(sampling.presence_penalty) * (times > 0)
+    for token, bias in sampling.logit_bias:
+        row[token] += np.float32(bias)
+    return row
+
+
+def _survivors(row: np.ndarray, choice: Choice) -> tuple[np.ndarray, np.ndarray]:
+    """Ids that may be drawn, ascending, and their logits."""
+    if choice.allowed is None:
+        ids = np.arange(len(row)) if len(choice.banned) == 0 else np.delete(np.arange(len(row)), choice.banned)
+    else:
+        ids = choice.allowed if len(choice.banned) == 0 else choice.allowed[~np.isin(choice.allowed, choice.banned)]
+    values = row[ids]
+    possible = values > -np.inf
+    if not possible.all():
+        ids, values = ids[possible], values[possible]
+    if len(ids) == 0:
+        message = "no token may come next: the constraint, the bans and the bias leave none"
+        raise RunError(Diagnostic("E0818", message, None, help="loosen `logit_bias` or the constraint"), kind="model")
+    return ids, values
+
+
+def _filtered(ids: np.ndarray, weights: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
+    """What top_k, top_p and min_p leave, ids still ascending.  weights: probabilities up to a factor, the best is 1."""
+    if 0 < sampling.top_k < len(ids):
+        keep = np.sort(_best_first(weights, sampling.top_k))
+        ids, weights = ids[keep], weights[keep]
+    if sampling.top_p < 1:
+        keep = np.sort(_nucleus(weights, sampling.top_p))
+        ids, weights = ids[keep], weights[keep]
+    if sampling.min_p > 0:
+        keep = weights >= sampling.min_p
+        ids, weights = ids[keep], weights[keep]
+    return ids, weights
+
+
+# Sorting a vocabulary takes milliseconds; the nucleus nearly always lies in its best few.
+_NUCLEUS_TRIES = (64, 1024)
+
+
+def _nucleus(weights: np.ndarray, top_p: float) -> np.ndarray:
+    """Places of the fewest weights, best first, that hold `top_p` of the whole; at least one."""
+    goal = top_p * float(weights.sum())
+    for count in (*_NUCLEUS_TRIES, len(weights)):
+        places = _best_first(weights, min(count, len(weights)))
+        sums = np.cumsum(weights[places])
+        if len(sums) == len(weights) or sums[-1] >= goal:
+            break
+    return places[: int(np.searchsorted(sums, goal, side="left")) + 1]
+
+
+def _best_first(values: np.ndarray, count: int) -> np.ndarray:
+    """Places of the `count` greatest values, greatest first, the lower place on a tie."""
+    if count == 0:
+        return _NONE
+    bound = np.partition(values, len(values) - count)[len(values) - count]
+    above = np.flatnonzero(values > bound)
+    places = np.concatenate((above, np.flatnonzero(values == bound)[: count - len(above)]))
+    return places[np.lexsort((places, -values[places]))]
