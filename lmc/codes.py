@@ -33,6 +33,8 @@ CODES: dict[str, str] = {
     "E0816": "this machine cannot compute deterministically in this dtype",
     "E0817": "the model's logits are not finite",
     "E0818": "no token may come next",
+    "E0819": "a request is larger than the pool of keys and values",
+    "E0820": "the model failed in a forward pass",
     "E0831": "the program called `fail`",
     "E0832": "an assertion failed",
     "E0833": "an operation failed on these values",

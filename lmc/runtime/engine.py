@@ -1,0 +1,294 @@
+"""The engine: requests in, tokens and scores out, one `step` at a time.
+
+    engine = Engine(model, tokenizer, slots=4096)
+    ticket = engine.submit(GenerateRequest(prompt=(…), max_tokens=20))
+    while engine.busy:
+        for event in engine.step(): …
+
+A step extends some requests by some tokens in one forward pass; see `Scheduler` for which.  What fails, fails alone: a model's
+exception fails the requests of its step, non-finite logits those that got them.  The engine belongs to one thread
+(`lmc.runtime.engine_thread`) and knows no programs, contexts or templates.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+import torch
+
+from lmc.diagnostics import Diagnostic, RunError
+from lmc.runtime.batch import Model, Row
+from lmc.runtime.constraint import TokenIndex
+from lmc.runtime.generation import Generation
+from lmc.runtime.model.sampling import draw_rows, sampling_fault
+from lmc.runtime.request import DoneEvent, Event, FailedEvent, GenerateRequest, ScoreRequest, TextEvent, TokenLogprob
+from lmc.runtime.scheduler import Policy, Request, Scheduler
+from lmc.runtime.scoring import Scoring
+from lmc.runtime.vocabulary import TokenTable, Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """Since the start: forward passes, tokens computed in them, prompt tokens found in the tree, tokens generated, retractions.
+    Now: slots that are free, that hold only cached tokens, that requests use; requests that run and that wait."""
+
+    steps: int
+    computed: int
+    cached: int
+    generated: int
+    retractions: int
+    free_slots: int
+    cached_slots: int
+    used_slots: int
+    running: int
+    waiting: int
+
+
+class Engine:
+    """`slots`: size of the pool in tokens; `max_batch_tokens`: most tokens computed in a step, so the longest time that a running
+    generation waits; `cache=False` computes every request from its first token."""
+
+    def __init__(self, model: Model, tokenizer: TokenTable, *, slots: int, policy: str = "lpm", max_batch_tokens: int = 512,
+                 cache: bool = True):
+        model.allocate(slots)
+        self._model = model
+        self._vocabulary = Vocabulary(tokenizer, model.vocab_size)
+        self._scheduler = Scheduler(slots, policy=Policy(policy), max_batch_tokens=max_batch_tokens, cache=cache)
+        self._tickets = count(1)
+        self._open: dict[int, Request] = {}
+        self._events: list[Event] = []
+        self._steps = self._computed = self._cached = self._generated = 0
+
+    @property
+    def limit(self) -> int:
+        """The most tokens that a request may have, generated ones included."""
+        return min(self._model.max_positions, self._scheduler.pool.size)
+
+    @property
+    def index(self) -> TokenIndex:
+        """The token index of the engine's tokenizer, for constraints."""
+        return self._vocabulary.index
+
+    @property
+    def busy(self) -> bool:
+        """Whether a step has something to do or to tell."""
+        return bool(self._open or self._events)
+
+    @property
+    def stats(self) -> EngineStats:
+        scheduler = self._scheduler
+        return EngineStats(
+            self._steps, self._computed, self._cached, self._generated, scheduler.retractions, scheduler.pool.free_count,
+            scheduler.tree.cached_count, scheduler.in_use, len(scheduler.running), len(scheduler.waiting))
+
+    def reserve(self) -> int:
+        """A new ticket.  Safe from any thread."""
+        return next(self._tickets)
+
+    def check(self, request: GenerateRequest | ScoreRequest) -> None:
+        """Refuse what can never run.  Safe from any thread.
+
+        Raises `RunError`: "context_length" or "pool" where the prompt does not fit, with the numbers; "value" for a wrong option."""
+        generates = isinstance(request, GenerateRequest)
+        ids = request.prompt if generates else request.ids
+        assert ids and (generates or 1 <= request.start < len(ids)), "nothing to compute"
+        assert 0 <= min(ids) and max(ids) < self._vocabulary.width, f"no token has the id {min(ids)} or {max(ids)}"
+        # A generation needs room for one token at least; the last token of a scoring is not computed, but counts as text.
+        _check_room(len(ids), 1 if generates else 0, self._model.max_positions, self._scheduler.pool.size)
+        if generates:
+            fault = sampling_fault(request.sampling, self._vocabulary.width)
+            if not all(request.stops):
+                fault = "`stop` has an empty string, expected at least one character"
+            if fault:
+                raise RunError(Diagnostic("E0841", fault, None), kind="value")
+
+    def submit(self, request: GenerateRequest | ScoreRequest, ticket: int | None = None) -> int:
+        """Queue a request and return its ticket.  A generation that would not fit to its end is clipped (finish `LENGTH`).
+
+        Raises as `check` does; `ticket`: one that `reserve` gave."""
+        self.check(request)
+        ticket = self.reserve() if ticket is None else ticket
+        try:
+            self._open[ticket] = entry = self._enter(ticket, request)
+        except Exception as error:
+            self._events.append(FailedEvent(ticket, _as_run_error(error)))
+            return ticket
+        self._scheduler.submit(entry)
+        if isinstance(entry.work, Generation) and entry.work.finish is not None:
+            self._finish(entry)
+        return ticket
+
+    def cancel(self, ticket: int) -> None:
+        """Give up a request; its slots are released at once, its `FailedEvent` comes with the next step.  Of a request that is over
+        or unknown nothing happens."""
+        request = self._open.get(ticket)
+        if request is not None:
+            self._fail(request, cancelled(), request.computed)
+
+    def step(self) -> list[Event]:
+        """Extend the requests by one forward pass.  Returns what happened since the last step."""
+        batch = self._scheduler.plan()
+        logits = self._forward(batch)
+        drawn = self._draw(batch, logits)
+        for request, rows in zip(batch, logits):
+            self._commit(request, rows, drawn.get(request.ticket))
+        events, self._events = self._events, []
+        return events
+
+    def _enter(self, ticket: int, request: GenerateRequest | ScoreRequest) -> Request:
+        if isinstance(request, ScoreRequest):
+            return Request(ticket, list(request.ids[:-1]), request.start - 1, Scoring(request))
+        _check_tokens(request, min(request.max_tokens, self.limit - len(request.prompt)))
+        return Request(ticket, list(request.prompt), len(request.prompt) - 1, Generation(request, self._vocabulary, self.limit))
+
+    def _forward(self, batch: list[Request]) -> list[torch.Tensor]:
+        """For each request of the batch the logits it wants, (outputs, vocab) float32; nothing where the model failed."""
+        if not batch:
+            return []
+        rows = [_row(request) for request in batch]
+        try:
+            logits = self._model.forward(rows)
+        except Exception as error:
+            self._abandon(batch, error)
+            return []
+        self._steps += 1
+        self._computed += sum(len(row.tokens) for row in rows)
+        return list(logits.split([len(row.outputs) for row in rows]))
+
+    def _draw(self, batch: list[Request], logits: list[torch.Tensor]) -> dict[int, tuple[int, TokenLogprob | None] | RunError]:
+        """The next token of each generation that has logits, by ticket."""
+        drawn: dict[int, tuple[int, TokenLogprob | None] | RunError] = {}
+        tickets, table, choices = [], [], []
+        for request, rows in zip(batch, logits):
+            if isinstance(request.work, Generation) and len(rows):
+                try:
+                    choices.append(request.work.choice())
+                except Exception as error:
+                    drawn[request.ticket] = _as_run_error(error)
+                else:
+                    tickets.append(request.ticket)
+                    table.append(rows)
+        if tickets:
+            drawn.update(zip(tickets, draw_rows(torch.cat(table), choices)))
+        return drawn
+
+    def _commit(self, request: Request, logits: torch.Tensor, drawn: tuple[int, TokenLogprob | None] | RunError | None) -> None:
+        """Take over what a request got in this step: a token, logits to score (outputs, vocab), or only keys and values."""
+        before = request.computed
+        self._cached += request.cached if request.passes == 0 else 0
+        self._scheduler.commit(request)
+        try:
+            if isinstance(drawn, RunError):
+                raise drawn
+            if drawn is not None:
+                self._accept(request, *drawn)
+            elif len(logits):
+                self._score(request, logits)
+        except Exception as error:
+            # What it computed in this step may be as broken as its logits.
+            self._fail(request, self._in_this_step(_as_run_error(error)), before)
+
+    def _accept(self, request: Request, token: int, record: TokenLogprob | None) -> None:
+        work, before = request.work, len(request.work.ids)
+        over = work.accept(token, record)
+        self._generated += len(work.ids) - before
+        if work.request.stream and (text := work.take_text()):
+            self._events.append(TextEvent(request.ticket, text))
+        if over:
+            self._finish(request)
+        else:
+            request.ids.append(token)
+            request.wanted = work.wanted
+
+    def _score(self, request: Request, logits: torch.Tensor) -> None:
+        if not request.work.take(logits):
+            raise _not_finite()
+        if request.work.finished:
+            self._finish(request)
+        else:
+            request.wanted = request.work.wanted
+
+    def _finish(self, request: Request) -> None:
+        work, cached = request.work, request.cached or 0
+        prompt = len(work.request.prompt) if isinstance(work, Generation) else len(work.request.ids) - 1
+        computed = prompt - cached if request.passes else 0
+        self._events.append(DoneEvent(request.ticket, work.result(cached, computed, request.passes)))
+        self._release(request, prompt + work.kept if isinstance(work, Generation) else prompt)
+
+    def _fail(self, request: Request, error: RunError, keep: int) -> None:
+        self._events.append(FailedEvent(request.ticket, error))
+        self._release(request, keep)
+
+    def _release(self, request: Request, keep: int) -> None:
+        del self._open[request.ticket]
+        self._scheduler.release(request, keep)
+
+    def _abandon(self, batch: list[Request], error: Exception) -> None:
+        for request in batch:
+            del self._open[request.ticket]
+            self._events.append(FailedEvent(request.ticket, _model_failed(error)))
+        self._scheduler.abandon(batch)
+
+    def _in_this_step(self, error: RunError) -> RunError:
+        diagnostics = [replace(d, notes=(*d.notes, f"in step {self._steps} of the engine")) for d in error.diagnostics]
+        return RunError(diagnostics, error.sources, kind=error.kind, raw=error.raw)
+
+
+def cancelled() -> RunError:
+    """The error of a request that was given up."""
+    return RunError(Diagnostic("E0839", "the request was cancelled", None), kind="cancelled")
+
+
+def broken(error: BaseException) -> RunError:
+    """The error of a request that something wrong inside `lmc` ended."""
+    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    notes = (f"raised in {Path(frames[-1].filename).name}:{frames[-1].lineno}",) if frames else ()
+    return RunError(Diagnostic("E0843", message, None, help="please report this with the program that shows it", notes=notes),
+                    kind="internal")
+
+
+def _row(request: Request) -> Row:
+    start, end = request.computed, request.scheduled
+    outputs = list(range(max(request.wanted, start) - start, end - start))
+    return Row(request.ids[start:end], start, request.slots, outputs)
+
+
+def _check_room(tokens: int, spare: int, positions: int, slots: int) -> None:
+    more = " and one to generate" if spare else ""
+    if tokens + spare > positions:
+        message = f"the prompt has {tokens} tokens{more}, the model's context {positions}"
+        raise RunError(Diagnostic("E0837", message, None, help="shorten the prompt, or take a model with a longer context"),
+                       kind="context_length")
+    if tokens + spare > slots:
+        message = f"the prompt needs {tokens} slots for keys and values{more}, the pool has {slots}"
+        raise RunError(Diagnostic("E0819", message, None, help="give the pool more memory, or shorten the prompt"), kind="pool")
+
+
+def _check_tokens(request: GenerateRequest, most: int) -> None:
+    """Refuse a typed value whose shortest form does not fit.  While bytes are healed the first token may spell some of the value too,
+    so one token less may do."""
+    if request.constraint is None:
+        return
+    fewest = request.constraint.min_tokens() - (1 if request.heal else 0)
+    if fewest > most:
+        message = f"the shortest value that the constraint allows has {fewest} tokens, {most} may be generated"
+        raise RunError(Diagnostic("E0641", message, None, help="raise `max_tokens` or shorten the prompt"), kind="truncated")
+
+
+def _as_run_error(error: Exception) -> RunError:
+    return error if isinstance(error, RunError) else broken(error)
+
+
+def _model_failed(error: Exception) -> RunError:
+    if isinstance(error, AssertionError):
+        return broken(error)
+    return RunError(Diagnostic("E0820", f"the forward pass failed with {type(error).__name__}: {error}", None), kind="model")
+
+
+def _not_finite() -> RunError:
+    return RunError(Diagnostic("E0817", "the model's logits are not finite", None,
+                               help="check the model files; load the model in float32"), kind="model")

@@ -1,0 +1,119 @@
+"""One thread that owns an engine.
+
+Commands come by a queue, events go to `deliver` as one list per step, called in the engine's thread.  The thread sleeps while there
+is nothing to do.  Whatever ends it (`close`, or a fault inside) ends every open request with a `FailedEvent`: nobody waits for ever.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lmc.diagnostics import RunError
+from lmc.runtime.engine import Engine, EngineStats, broken, cancelled
+from lmc.runtime.request import DoneEvent, Event, FailedEvent, GenerateRequest, ScoreRequest
+
+
+@dataclass(frozen=True, slots=True)
+class _Submit:
+    ticket: int
+    request: GenerateRequest | ScoreRequest
+
+
+@dataclass(frozen=True, slots=True)
+class _Cancel:
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Close:
+    pass
+
+
+class EngineThread:
+    """Runs `engine` until `close`.  All methods may be called from any thread."""
+
+    def __init__(self, engine: Engine, deliver: Callable[[list[Event]], None]):
+        self._engine = engine
+        self._deliver = deliver
+        self._commands: queue.SimpleQueue[_Submit | _Cancel | _Close] = queue.SimpleQueue()
+        self._lock = threading.Lock()  # a command is either queued before the end or refused
+        self._end: RunError | None = None
+        self._tickets: set[int] = set()  # open ones; the engine thread's own
+        # A daemon, so that a second Ctrl-C ends the process in the middle of a step.
+        self._thread = threading.Thread(target=self._run, name="lmc-engine", daemon=True)
+        self._thread.start()
+
+    @property
+    def stats(self) -> EngineStats:
+        """The engine's numbers; those of a step that is under way may be half there."""
+        return self._engine.stats
+
+    def submit(self, request: GenerateRequest | ScoreRequest) -> int:
+        """Queue a request and return its ticket.
+
+        Raises `RunError` as `Engine.check` does, and of kind "cancelled" or "internal" once the thread has ended."""
+        self._engine.check(request)
+        ticket = self._engine.reserve()
+        with self._lock:
+            if self._end is not None:
+                raise self._end
+            self._commands.put(_Submit(ticket, request))
+        return ticket
+
+    def cancel(self, ticket: int) -> None:
+        """Give up a request; nothing happens if it is over."""
+        with self._lock:
+            if self._end is None:
+                self._commands.put(_Cancel(ticket))
+
+    def close(self) -> None:
+        """End the thread after the step under way; open requests fail with kind "cancelled".  Twice is harmless."""
+        with self._lock:
+            if self._end is None:
+                self._end = cancelled()
+                self._commands.put(_Close())
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while self._obey():
+                if events := self._engine.step():
+                    self._tickets -= {event.ticket for event in events if isinstance(event, (DoneEvent, FailedEvent))}
+                    self._deliver(events)
+            self._fail_open(cancelled())
+        except BaseException as error:
+            with self._lock:
+                self._end = self._end or broken(error)
+            self._fail_open(broken(error))
+
+    def _obey(self) -> bool:
+        """Carry out the commands that are there; wait for one while the engine has nothing to do.  False at `close`."""
+        while True:
+            try:
+                command = self._commands.get(block=not self._engine.busy)
+            except queue.Empty:
+                return True
+            match command:
+                case _Submit(ticket, request):
+                    self._tickets.add(ticket)
+                    self._engine.submit(request, ticket)
+                case _Cancel(ticket):
+                    self._engine.cancel(ticket)
+                case _Close():
+                    for ticket in self._tickets:
+                        self._engine.cancel(ticket)
+                    return False
+
+    def _fail_open(self, error: RunError) -> None:
+        """End all requests that are open or still in the queue; nothing is queued any more once `_end` is set."""
+        while not self._commands.empty():
+            command = self._commands.get()
+            if isinstance(command, _Submit):
+                self._tickets.add(command.ticket)
+        if self._tickets:
+            open_tickets, self._tickets = sorted(self._tickets), set()
+            self._deliver([FailedEvent(ticket, error) for ticket in open_tickets])

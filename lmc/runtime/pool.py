@@ -1,0 +1,108 @@
+"""The slots for keys and values, and which of them are free.
+
+A slot holds one token.  Slots are handed out in runs where possible, because attention reads a run up to twice as fast as scattered
+slots; but `n` free slots always satisfy a demand for `n`, however scattered they are.
+
+    free:  [0, 100)                allocate(40)           -> 0 … 39
+    free:  [40, 100)               allocate(1, after=39)  -> 40            the run goes on
+    free:  [41, 100)               allocate(1, after=17)  -> 70            17's neighbour is taken: a new run in the middle of the
+                                                                          longest one, so that both sides have room to grow
+The pool knows neither requests nor the tree: a slot that is not free is someone else's business.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+
+class KvPool:
+    """Free slots as a set of maximal runs.  Slots are numbered `0 … size - 1`."""
+
+    __slots__ = ("size", "free_count", "_taken", "_length", "_start", "_longest")
+
+    def __init__(self, size: int):
+        assert size > 0, size
+        self.size = size
+        self.free_count = size
+        self._taken = bytearray(size)  # catches a slot that is given back twice
+        self._length = {0: size}  # first slot of a free run -> how many
+        self._start = {size: 0}  # slot behind a free run -> its first slot
+        self._longest = [(-size, 0)]  # heap of runs, longest first; stale entries are skipped when they come up
+
+    def allocate(self, count: int, *, after: int | None = None) -> list[int] | None:
+        """`count` slots, the first one next to slot `after` where that is free; None if fewer are free."""
+        if count > self.free_count:
+            return None
+        slots: list[int] = []
+        if after is not None and after + 1 in self._length:
+            slots += self._take(after + 1, after + 1, count)
+        while len(slots) < count:
+            start, length = self._longest_run()
+            wanted = count - len(slots)
+            # A single token is a request that outgrew its run and will ask again.
+            first = start + length // 2 if count == 1 else start
+            slots += self._take(start, first, wanted)
+        self.free_count -= count
+        for slot in slots:
+            assert not self._taken[slot], f"slot {slot} was handed out twice"
+            self._taken[slot] = 1
+        return slots
+
+    def free(self, slots: list[int]) -> None:
+        """Give slots back.  Each must have been handed out."""
+        run_start = run_end = -1
+        for slot in slots:
+            assert self._taken[slot], f"slot {slot} is free already"
+            self._taken[slot] = 0
+            if slot != run_end:
+                if run_end > run_start:
+                    self._give(run_start, run_end)
+                run_start = slot
+            run_end = slot + 1
+        if run_end > run_start:
+            self._give(run_start, run_end)
+        self.free_count += len(slots)
+
+    def free_slots(self) -> set[int]:
+        """All free slots, for checks in tests."""
+        return {slot for start, length in self._length.items() for slot in range(start, start + length)}
+
+    def _take(self, start: int, first: int, count: int) -> range:
+        """Up to `count` slots from `first` on, out of the run that begins at `start`."""
+        length = self._length.pop(start)
+        end = start + length
+        del self._start[end]
+        last = min(first + count, end)
+        if first > start:
+            self._add(start, first)
+        if end > last:
+            self._add(last, end)
+        return range(first, last)
+
+    def _give(self, start: int, end: int) -> None:
+        """Add the run `start … end - 1`, joined with its free neighbours."""
+        before = self._start.pop(start, None)
+        if before is not None:
+            del self._length[before]
+            start = before
+        behind = self._length.pop(end, None)
+        if behind is not None:
+            del self._start[end + behind]
+            end += behind
+        self._add(start, end)
+
+    def _add(self, start: int, end: int) -> None:
+        self._length[start] = end - start
+        self._start[end] = start
+        heapq.heappush(self._longest, (start - end, start))
+        # Decoding shortens a run by one at each step, so most entries are stale after a while.
+        if len(self._longest) > 4 * len(self._length) + 64:
+            self._longest = [(-length, start) for start, length in self._length.items()]
+            heapq.heapify(self._longest)
+
+    def _longest_run(self) -> tuple[int, int]:
+        while True:
+            negative, start = self._longest[0]
+            if self._length.get(start) == -negative:
+                return start, -negative
+            heapq.heappop(self._longest)

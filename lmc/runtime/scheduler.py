@@ -1,0 +1,326 @@
+"""Which requests run, and which tokens of them the next step computes.
+
+There is no prefill phase and no decode phase: a request has `ids`, some of them are computed, and a step extends some requests by
+some tokens within a budget.
+
+    ids        you are a strict judge . Judge the clarity
+    slots      |--- shared: in the tree ---|-- private --|
+               |------- computed ----|-- planned --|  remaining
+
+Running requests come first, one token each at least, so a decoding one waits for no more than a chunk.  Then waiting ones are
+admitted, longest cached prefix first, and what is left of the budget goes to long prompts.
+
+Tokens of a prompt enter the tree when they are planned, before they are computed: a layer writes all keys and values before it reads
+any, so that a request behind the same prefix can be computed in the same step.  What a running request is about to compute, a waiting
+one does not compute as well: it waits until it is in the tree (`_follows`).  As it holds nothing while it waits, nothing can hang if
+the request ahead is cancelled.
+
+Under memory pressure the youngest request is retracted: it goes back to the queue with what it has generated, its tokens stay in the
+tree as long as there is room.  One that was retracted three times is taken last.
+
+The scheduler owns requests, pool and tree; it knows neither the model nor what is done with logits.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from enum import Enum
+from typing import Any
+
+from lmc.runtime.pool import KvPool
+from lmc.runtime.radix import Node, RadixTree
+
+#: So many requests that arrived later may be admitted before a request.
+MAX_OVERTAKEN = 50
+#: After so many retractions a request is retracted only if nothing else is left.
+MAX_RETRACTIONS = 3
+
+
+class Policy(Enum):
+    """The order of admission: longest shared prefix first, or first come, first served."""
+
+    LPM = "lpm"
+    FCFS = "fcfs"
+
+
+class State(Enum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+class Request:
+    """A request on its way through the engine.
+
+    ids: the prompt and the tokens accepted so far
+    wanted: the first position whose logits are wanted; what lies before may come from the cache
+    slots: pool slots of the computed and planned positions; the first `shared` belong to the tree and are locked through `node`
+    share_to: positions before it enter the tree as soon as they are planned; later ones when the request ends
+    work: what is done with the logits; not the scheduler's business
+    arrival: the step before which it was submitted; requests of one arrival count as simultaneous
+    hang: the deepest node that is known to match whole while the request waits
+    cached: tokens found in the tree when it first ran; None before
+    """
+
+    __slots__ = ("ticket", "ids", "wanted", "work", "state", "slots", "shared", "computed", "planned", "share_to", "node", "hang",
+                 "arrival", "admitted", "overtaken", "retractions", "cached", "passes")
+
+    def __init__(self, ticket: int, ids: list[int], wanted: int, work: Any):
+        assert 0 <= wanted < len(ids), (wanted, len(ids))
+        self.ticket, self.ids, self.wanted, self.work = ticket, ids, wanted, work
+        self.state = State.WAITING
+        self.slots: list[int] = []
+        self.shared = self.computed = self.planned = self.share_to = 0
+        self.node: Node | None = None
+        self.hang: Node | None = None
+        self.arrival = self.admitted = self.overtaken = self.retractions = self.passes = 0
+        self.cached: int | None = None
+
+    @property
+    def scheduled(self) -> int:
+        """Positions that are computed once this step is over."""
+        return self.computed + self.planned
+
+    @property
+    def remaining(self) -> int:
+        """Tokens that neither are computed nor will be in this step."""
+        return len(self.ids) - self.computed - self.planned
+
+    @property
+    def prefilling(self) -> bool:
+        """Whether tokens that others may share are still to be planned."""
+        return self.computed + self.planned < self.share_to
+
+
+class Scheduler:
+    """`plan` a step, then `commit` each planned request (or `release` it).  Nothing else may happen between the two."""
+
+    def __init__(self, slots: int, *, policy: Policy = Policy.LPM, max_batch_tokens: int = 512, cache: bool = True):
+        assert max_batch_tokens > 0, max_batch_tokens
+        self.pool = KvPool(slots)
+        self.tree = RadixTree()
+        self.policy = policy
+        self.max_batch_tokens = max_batch_tokens
+        self.cache = cache
+        self.running: list[Request] = []  # in order of admission
+        self.waiting: list[Request] = []  # in order of their ids, so that equal prefixes are neighbours
+        self.retractions = 0
+        self._steps = 0
+        self._admissions = 0
+        self._fresh: list[tuple[Node, int]] = []  # what this plan put into the tree, each with the depth where it begins
+        self._pressed = False  # whether this plan had to retract
+
+    @property
+    def in_use(self) -> int:
+        """Slots that running requests hold, alone or in the tree."""
+        return self.tree.locked_count + sum(len(r.slots) - r.shared for r in self.running)
+
+    def submit(self, request: Request) -> None:
+        """Queue a request.  It must fit into the pool when it runs alone."""
+        assert len(request.ids) <= self.pool.size, (len(request.ids), self.pool.size)
+        request.arrival = self._steps
+        self._enqueue(request)
+
+    def plan(self) -> list[Request]:
+        """Choose the next step's tokens (`planned`) and give them slots.  Returns the requests that have some."""
+        self._steps += 1
+        self._fresh.clear()
+        self._pressed = False
+        self._extend_running()
+        left = self.max_batch_tokens - sum(r.planned for r in self.running)
+        # A request that was just retracted must not come straight back for the slots it gave up.
+        if not self._pressed:
+            left = self._admit(left)
+        self._top_up(left)
+        return [r for r in self.running if r.planned]
+
+    def commit(self, request: Request) -> None:
+        """The planned tokens of `request` are computed."""
+        request.computed += request.planned
+        request.planned = 0
+        request.passes += 1
+
+    def release(self, request: Request, keep: int) -> None:
+        """The one way out of a request, however it ended.  Keys and values of its first `keep` tokens stay in the tree."""
+        if request.state is State.WAITING:
+            self.waiting.remove(request)
+        elif request.state is State.RUNNING:
+            self.running.remove(request)
+            self._give_back(request, min(keep, request.computed))
+        request.state = State.FINISHED
+
+    def abandon(self, requests: list[Request]) -> None:
+        """Release all requests of a step that could not be computed, and forget what it put into the tree."""
+        for request in requests:
+            self.release(request, request.computed)
+        for node, depth in reversed(self._fresh):
+            self.pool.free(self.tree.drop(node, depth))
+        self._fresh.clear()
+
+    # Planning, in the order in which it happens.
+
+    def _extend_running(self) -> None:
+        """One token at least for each running request, and a chunk for those that have more."""
+        order = deque(sorted(self.running, key=lambda r: (r.retractions < MAX_RETRACTIONS, r.admitted)))
+        share = self.max_batch_tokens - len(order)
+        assert share >= 0, "more requests run than a step may have tokens"
+        if self.waiting:
+            share //= 2  # long prompts leave half to those that wait; `_top_up` gives them what is not taken
+        while order:
+            request = order.popleft()
+            self._adopt(request)
+            while order and not self._available():
+                self._retract(order.pop())
+            if not self._available():
+                self._retract(request)
+                return
+            room = min(request.remaining, 1 + share, self._available())
+            self._grow(request, room)
+            share -= room - 1
+
+    def _admit(self, left: int) -> int:
+        """Start waiting requests while budget and memory last.  Returns the budget left."""
+        ahead = [r for r in self.running if r.prefilling]
+        owed = sum(r.remaining + 1 for r in self.running)
+        for request in self._order() if left > 0 else ():
+            if self._follows(request, ahead):
+                continue
+            self._adopt(request)
+            # Room for the whole of it beside what running requests need for their prompts and next tokens; alone it always fits.
+            if self.running and request.remaining + 1 + owed > self._available():
+                self._give_back(request, request.computed)
+                break
+            self._start(request)
+            room = min(request.remaining, left, self._available())
+            self._grow(request, room)
+            left -= room
+            owed += request.remaining + 1
+            if request.prefilling:
+                ahead.append(request)
+            if left == 0 or self._note_overtaking(request):
+                break
+        return left
+
+    def _top_up(self, left: int) -> None:
+        for request in self.running:
+            if left > 0 and request.planned and request.prefilling:
+                room = min(request.remaining, left, self._available())
+                if room:
+                    self._grow(request, room)
+                    left -= room
+
+    def _order(self) -> list[Request]:
+        """Waiting requests in the order of admission."""
+        if self.policy is Policy.FCFS:
+            return sorted(self.waiting, key=lambda r: (r.arrival, r.ticket))
+        matched = {r.ticket: self._matched(r) for r in self.waiting}
+        return sorted(self.waiting, key=lambda r: (r.overtaken < MAX_OVERTAKEN, -matched[r.ticket], r.arrival))
+
+    def _follows(self, request: Request, ahead: list[Request]) -> bool:
+        """Whether a running request is about to compute the next tokens of this one too."""
+        if not self.cache or not ahead:
+            return False
+        ids, matched = request.ids, self._matched(request)
+        return matched < request.wanted and any(
+            r.scheduled == matched and r.ids[matched] == ids[matched] and r.ids[:matched] == ids[:matched] for r in ahead)
+
+    def _matched(self, request: Request) -> int:
+        """How many tokens of a waiting request the tree has; goes on from where the last look ended."""
+        hang = request.hang if request.hang is not None and request.hang.alive else None
+        length, request.hang = self.tree.match_length(request.ids, hang)
+        return min(length, request.wanted)
+
+    def _adopt(self, request: Request) -> None:
+        """Take over what the tree has of the request's next tokens, its own or another's."""
+        assert request.planned == 0, "tokens were planned behind a gap"
+        node = request.node or self.tree.root
+        if self.cache and request.computed < request.wanted and (request.node is None or node.children):
+            node = self.tree.match(request.ids, request.wanted)
+            if node.depth > request.computed:
+                self.pool.free(request.slots[request.shared :])
+                self._lock(request, node)
+                request.slots = self.tree.path_slots(node)
+                request.computed = request.shared = node.depth
+        if request.node is None:
+            self._lock(request, node if node.depth == request.computed else self.tree.root)
+
+    def _start(self, request: Request) -> None:
+        self.waiting.remove(request)
+        self.running.append(request)
+        self._admissions += 1
+        request.state, request.admitted = State.RUNNING, self._admissions
+        request.hang = None
+        request.share_to = len(request.ids)
+        if request.cached is None:
+            request.cached = request.computed
+
+    def _grow(self, request: Request, count: int) -> None:
+        """Plan `count` more tokens; there must be room."""
+        short = count - self.pool.free_count
+        if short > 0:
+            self.pool.free(self.tree.evict(short))
+        slots = self.pool.allocate(count, after=request.slots[-1] if request.slots else None)
+        assert slots is not None, f"{count} slots were promised, {self.pool.free_count} are free"
+        shared = request.prefilling and self.cache
+        request.slots += slots
+        request.planned += count
+        if shared:
+            self._share(request, request.scheduled)
+
+    def _share(self, request: Request, end: int) -> None:
+        """Hand the slots of the positions before `end` over to the tree."""
+        start = request.shared
+        node, unused = self.tree.extend(request.node, request.ids[start:end], request.slots[start:end])
+        self._fresh.append((node, start + len(unused)))
+        self._lock(request, node)
+        if unused:
+            self.pool.free(unused)
+            request.slots = self.tree.path_slots(node) + request.slots[end:]
+        request.shared = end
+
+    def _lock(self, request: Request, node: Node) -> None:
+        self.tree.lock(node)
+        if request.node is not None:
+            self.tree.unlock(request.node)
+        request.node = node
+
+    def _note_overtaking(self, admitted: Request) -> bool:
+        """Count an admission against all that arrived before; True if one of them must be next."""
+        starving = False
+        for request in self.waiting:
+            if request.arrival < admitted.arrival:
+                request.overtaken += 1
+                starving |= request.overtaken == MAX_OVERTAKEN
+        return starving
+
+    def _retract(self, request: Request) -> None:
+        assert request.planned == 0, "a request with planned tokens cannot be retracted"
+        self.running.remove(request)
+        self._give_back(request, request.computed)
+        request.retractions += 1
+        self.retractions += 1
+        self._pressed = True
+        request.state = State.WAITING
+        self._enqueue(request)
+
+    def _give_back(self, request: Request, keep: int) -> None:
+        """Let go of all slots; those of the first `keep` tokens stay in the tree without a lock."""
+        private = request.slots[request.shared :]
+        if self.cache and keep > request.shared:
+            count = keep - request.shared
+            _, unused = self.tree.extend(request.node, request.ids[request.shared : keep], private[:count])
+            private = unused + private[count:]
+        self.pool.free(private)
+        self.tree.unlock(request.node)
+        if keep < request.shared:
+            self.pool.free(self.tree.drop(request.node, keep))
+        request.node = None
+        request.slots = []
+        request.shared = request.computed = request.planned = 0
+
+    def _enqueue(self, request: Request) -> None:
+        insort(self.waiting, request, key=lambda r: r.ids)
+
+    def _available(self) -> int:
+        return self.pool.free_count + self.tree.cached_count

@@ -1,0 +1,118 @@
+"""Random requests on pool, tree, scheduler and engine, with a vocabulary of two tokens so that prefixes meet everywhere.
+
+After each step every slot has one owner; at the end each result is that of the same request alone, without a cache.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from lmc.runtime.dry import DryModel
+from lmc.runtime.engine import Engine
+from lmc.runtime.request import DoneEvent, FailedEvent, GenerateRequest, Sampling, ScoreRequest
+
+
+class TwoTokens:
+    """`a`, `b` and an end token."""
+
+    size = 3
+    token_bytes = (b"a", b"b", b"")
+    end_ids = frozenset({2})
+
+
+def make_engine(slots: int, **options) -> Engine:
+    return Engine(DryModel(TwoTokens(), max_positions=200), TwoTokens(), slots=slots, **options)
+
+
+def check_invariants(engine: Engine) -> None:
+    """Every slot has one owner, counts agree with the nodes, locks with the running requests."""
+    scheduler = engine._scheduler
+    pool, tree = scheduler.pool, scheduler.tree
+    assert pool.free_count + tree.cached_count + scheduler.in_use == pool.size
+    owners = Counter(pool.free_slots())
+    assert len(owners) == pool.free_count
+    locks: Counter = Counter()
+    for node in tree.nodes():
+        assert node.alive and node.key and len(node.key) == len(node.slots)
+        assert node.parent.children[node.key[0]] is node and node.depth == node.parent.depth + len(node.key)
+        owners.update(node.slots)
+    for request in scheduler.running:
+        assert request.planned == 0 and len(request.slots) == request.computed
+        owners.update(request.slots[request.shared :])
+        assert tree.path_slots(request.node) == request.slots[: request.shared]
+        node = request.node
+        while node.parent is not None:
+            locks[node] += 1
+            node = node.parent
+    for request in scheduler.waiting:
+        assert request.node is None and not request.slots
+    assert sorted(owners) == list(range(pool.size)) and set(owners.values()) == {1}
+    for node in tree.nodes():
+        assert node.locks == locks[node]
+    assert tree.cached_count == sum(len(n.key) for n in tree.nodes() if not n.locks)
+    assert tree.locked_count == sum(len(n.key) for n in tree.nodes() if n.locks)
+
+
+def run_alone(request):
+    engine = make_engine(256, cache=False, max_batch_tokens=256)
+    ticket = engine.submit(request)
+    while True:
+        for event in engine.step():
+            if isinstance(event, DoneEvent):
+                assert event.ticket == ticket
+                return event.result
+
+
+def answer(result):
+    """What may not depend on neighbours, chunks or the cache."""
+    if hasattr(result, "ids"):
+        return result.ids, result.text, result.finish, result.stop, result.carry
+    return result.logprobs
+
+
+def random_request(rng: random.Random, trunks: list[list[int]], room: int):
+    ids = rng.choice(trunks)[: rng.randint(1, 30)] + [rng.randint(0, 1) for _ in range(rng.randint(0, 12))]
+    ids = tuple(ids[: room - 8])
+    if rng.random() < 0.3 and len(ids) > 1:
+        return ScoreRequest(ids, rng.randint(1, len(ids) - 1))
+    sampling = Sampling(temperature=rng.choice([0.0, 1.0]), seed=rng.randint(0, 5))
+    # Always below the pool, so that a request that runs alone ends the same way.
+    tokens = min(rng.randint(0, 24), room - len(ids) - 2)  # two that only spell `heal`
+    return GenerateRequest(ids, tokens, stops=rng.choice([(), ("abba",), ("aa", "bbb")]), sampling=sampling,
+                           heal=b"" if rng.random() < 0.8 else b"ab", ignore_eos=rng.random() < 0.3)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_every_slot_has_one_owner_and_every_answer_is_right(seed):
+    rng = random.Random(seed)
+    slots = rng.choice([48, 64, 100, 180])
+    engine = make_engine(slots, max_batch_tokens=rng.choice([1, 3, 8, 64]), policy=rng.choice(["lpm", "fcfs"]))
+    trunks = [[rng.randint(0, 1) for _ in range(30)] for _ in range(3)]
+    open_requests, results, cancelled = {}, {}, set()
+    steps = 0
+    while steps < 250 or engine.busy:
+        steps += 1
+        assert steps < 6000, "the engine does not come to an end"
+        while steps < 250 and rng.random() < 0.5:
+            request = random_request(rng, trunks, slots)
+            open_requests[engine.submit(request)] = request
+        if rng.random() < 0.1 and open_requests:
+            ticket = rng.choice(list(open_requests))
+            engine.cancel(ticket)
+            engine.cancel(ticket)
+            cancelled.add(ticket)
+        for event in engine.step():
+            assert event.ticket not in results
+            results[event.ticket] = event
+        check_invariants(engine)
+    assert sorted(results) == sorted(open_requests)
+    for ticket, event in results.items():
+        if isinstance(event, FailedEvent):
+            assert ticket in cancelled and event.error.kind == "cancelled"
+        else:
+            assert answer(event.result) == answer(run_alone(open_requests[ticket]))
+    assert engine.stats.used_slots == 0
+    assert engine.stats.cached > 0, "nothing was shared: the test shows nothing"
