@@ -19,7 +19,7 @@ import torch
 
 from lmc.runtime.batch import Row
 from lmc.runtime.dry_text import DryTokenizer, dry_tokenizer
-from lmc.runtime.vocabulary import TokenTable
+from lmc.runtime.token_sets import TokenTable
 
 __all__ = ["DryModel", "DryTokenizer", "ScriptedModel", "answers", "dry_tokenizer"]
 

@@ -27,7 +27,7 @@ from lmc.runtime.model.sampling import draw_rows, sampling_fault
 from lmc.runtime.request import DoneEvent, Event, FailedEvent, GenerateRequest, ScoreRequest, TextEvent, TokenLogprob
 from lmc.runtime.scheduler import Policy, Request, Scheduler
 from lmc.runtime.scoring import Scoring
-from lmc.runtime.vocabulary import TokenTable, Vocabulary
+from lmc.runtime.token_sets import TokenSets, TokenTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Engine:
                  cache: bool = True):
         model.allocate(slots)
         self._model = model
-        self._vocabulary = Vocabulary(tokenizer, model.vocab_size)
+        self._sets = TokenSets(tokenizer, model.vocab_size)
         self._scheduler = Scheduler(slots, policy=Policy(policy), max_batch_tokens=max_batch_tokens, cache=cache)
         self._tickets = count(1)
         self._open: dict[int, Request] = {}
@@ -70,7 +70,7 @@ class Engine:
     @property
     def index(self) -> TokenIndex:
         """The token index of the engine's tokenizer, for constraints."""
-        return self._vocabulary.index
+        return self._sets.index
 
     @property
     def busy(self) -> bool:
@@ -95,11 +95,11 @@ class Engine:
         generates = isinstance(request, GenerateRequest)
         ids = request.prompt if generates else request.ids
         assert ids and (generates or 1 <= request.start < len(ids)), "nothing to compute"
-        assert 0 <= min(ids) and max(ids) < self._vocabulary.width, f"no token has the id {min(ids)} or {max(ids)}"
+        assert 0 <= min(ids) and max(ids) < self._sets.width, f"no token has the id {min(ids)} or {max(ids)}"
         # A generation needs room for one token at least; the last token of a scoring is not computed, but counts as text.
         _check_room(len(ids), 1 if generates else 0, self._model.max_positions, self._scheduler.pool.size)
         if generates:
-            fault = sampling_fault(request.sampling, self._vocabulary.width)
+            fault = sampling_fault(request.sampling, self._sets.width)
             if not all(request.stops):
                 fault = "`stop` has an empty string, expected at least one character"
             if fault:
@@ -142,7 +142,7 @@ class Engine:
         if isinstance(request, ScoreRequest):
             return Request(ticket, list(request.ids[:-1]), request.start - 1, Scoring(request))
         _check_tokens(request, min(request.max_tokens, self.limit - len(request.prompt)))
-        return Request(ticket, list(request.prompt), len(request.prompt) - 1, Generation(request, self._vocabulary, self.limit))
+        return Request(ticket, list(request.prompt), len(request.prompt) - 1, Generation(request, self._sets, self.limit))
 
     def _forward(self, batch: list[Request]) -> list[torch.Tensor]:
         """For each request of the batch the logits it wants, (outputs, vocab) float32; nothing where the model failed."""

@@ -20,7 +20,7 @@ from lmc.regex.dfa import START
 from lmc.runtime.detokenise import Detokeniser, settle
 from lmc.runtime.model.sampling import Choice
 from lmc.runtime.request import Finish, Generated, GenerateRequest, TokenLogprob, Usage
-from lmc.runtime.vocabulary import Vocabulary
+from lmc.runtime.token_sets import TokenSets
 
 _NO_IDS = np.empty(0, np.int64)
 
@@ -34,16 +34,16 @@ class Generation:
     Stop strings and end tokens count from `min_tokens` on.
     """
 
-    __slots__ = ("request", "ids", "finish", "stop", "kept", "_vocabulary", "_limit", "_heal", "_state", "_value", "_characters",
+    __slots__ = ("request", "ids", "finish", "stop", "kept", "_sets", "_limit", "_heal", "_state", "_value", "_characters",
                  "_text", "_shown", "_counted", "_counts", "_records", "_carry")
 
-    def __init__(self, request: GenerateRequest, vocabulary: Vocabulary, limit: int):
+    def __init__(self, request: GenerateRequest, sets: TokenSets, limit: int):
         assert all(request.stops), "an empty stop string"
         self.request = request
         self.ids: list[int] = []
         self.finish: Finish | None = None
         self.stop: str | None = None
-        self._vocabulary = vocabulary
+        self._sets = sets
         self._limit = limit
         self._heal = request.heal  # what is still to be spelled
         self._state = START
@@ -74,23 +74,23 @@ class Generation:
         if self._heal:
             if constraint is not None:
                 return constraint.allowed(self._state, self._heal), _NO_IDS
-            return self._vocabulary.index.heal_only(self._heal), _NO_IDS
+            return self._sets.index.heal_only(self._heal), _NO_IDS
         if constraint is None:
-            return None, self._vocabulary.banned if self._end_token_may_come() else self._vocabulary.banned_and_ends
+            return None, self._sets.banned if self._end_token_may_come() else self._sets.banned_and_ends
         ids = constraint.allowed(self._state)
         if constraint.accepting(self._state) and self._counted >= self.request.min_tokens:
             if self.request.follow:
-                ids = np.union1d(ids, self._vocabulary.starting_with(self.request.follow))
+                ids = np.union1d(ids, self._sets.starting_with(self.request.follow))
             if self._end_token_may_come():
-                ids = np.union1d(ids, self._vocabulary.ends)
+                ids = np.union1d(ids, self._sets.ends)
         return ids, _NO_IDS
 
     def accept(self, token: int, record: TokenLogprob | None = None) -> bool:
         """Go on by a token that was allowed.  Returns whether the generation is over; a token that only ends it is not in `ids`."""
         assert self.finish is None, "a token after the end"
-        if token in self._vocabulary.end_ids or self._only_follows(token):
+        if token in self._sets.end_ids or self._only_follows(token):
             return self._end(Finish.EOS)
-        data = self._vocabulary.token_bytes[token]
+        data = self._sets.token_bytes[token]
         self.ids.append(token)
         self._counts[token] = self._counts.get(token, 0) + 1
         if record is not None:
@@ -128,7 +128,7 @@ class Generation:
     def _only_follows(self, token: int) -> bool:
         """Whether the token is legal only because the text that follows the value begins like it."""
         constraint, follow = self.request.constraint, self.request.follow
-        if constraint is None or not follow or self._heal or self._vocabulary.token_bytes[token][:1] != follow:
+        if constraint is None or not follow or self._heal or self._sets.token_bytes[token][:1] != follow:
             return False
         legal = constraint.allowed(self._state)
         place = int(np.searchsorted(legal, token))
@@ -174,7 +174,7 @@ class Generation:
     def _end(self, finish: Finish) -> bool:
         self.finish = finish
         spelt = len(self.request.heal) - len(self._heal)
-        tokens = [self._vocabulary.token_bytes[token] for token in self.ids]
+        tokens = [self._sets.token_bytes[token] for token in self.ids]
         self.kept, self._carry = settle(tokens, spelt + len(self._value_bytes()))
         # Where the limit came first, what is still to be healed belongs to the context all the same.
         self._carry += self._heal.decode("utf-8", "replace")

@@ -143,10 +143,10 @@ class RadixTree:
     def drop(self, node: Node, depth: int) -> list[int]:
         """Take `node` and the nodes above it out of the tree as far as they lie below `depth` and nothing else needs them; their slots."""
         slots: list[int] = []
-        while node.depth > depth and node.locks == 0 and not node.children:
-            parent = node.parent
-            slots += self._remove(node)
-            node = parent
+        while node.depth > depth and (not node.alive or node.locks == 0 and not node.children):
+            if node.alive:
+                slots += self._remove(node)
+            node = node.parent
         return slots
 
     def nodes(self) -> list[Node]:

@@ -5,6 +5,7 @@ After each step every slot has one owner; at the end each result is that of the 
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 
@@ -85,34 +86,91 @@ def random_request(rng: random.Random, trunks: list[list[int]], room: int):
                            heal=b"" if rng.random() < 0.8 else b"ab", ignore_eos=rng.random() < 0.3)
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_every_slot_has_one_owner_and_every_answer_is_right(seed):
-    rng = random.Random(seed)
-    slots = rng.choice([48, 64, 100, 180])
-    engine = make_engine(slots, max_batch_tokens=rng.choice([1, 3, 8, 64]), policy=rng.choice(["lpm", "fcfs"]))
+class FaultyModel(DryModel):
+    """Fails in some steps, before or after it wrote, and gives one request logits that are not finite in others."""
+
+    def __init__(self, rng: random.Random):
+        super().__init__(TwoTokens(), max_positions=200)
+        self.rng = rng
+
+    def forward(self, rows):
+        dice = self.rng.random()
+        if dice < 0.02:
+            raise RuntimeError("out of memory")
+        logits = super().forward(rows)
+        if dice < 0.04:
+            raise RuntimeError("too late")
+        if dice < 0.08 and len(logits):
+            logits[self.rng.randrange(len(logits)), self.rng.randrange(3)] = self.rng.choice([math.nan, math.inf])
+        return logits
+
+
+def drive(engine: Engine, rng: random.Random, steps: int = 250):
+    """Random requests, each ends; returns them and their last events, and which were cancelled."""
     trunks = [[rng.randint(0, 1) for _ in range(30)] for _ in range(3)]
-    open_requests, results, cancelled = {}, {}, set()
-    steps = 0
-    while steps < 250 or engine.busy:
-        steps += 1
-        assert steps < 6000, "the engine does not come to an end"
-        while steps < 250 and rng.random() < 0.5:
-            request = random_request(rng, trunks, slots)
-            open_requests[engine.submit(request)] = request
-        if rng.random() < 0.1 and open_requests:
-            ticket = rng.choice(list(open_requests))
+    requests, ends, cancelled = {}, {}, set()
+    step = 0
+    while step < steps or engine.busy:
+        step += 1
+        assert step < 6000, "the engine does not come to an end"
+        while step < steps and rng.random() < 0.5:
+            request = random_request(rng, trunks, engine.limit)
+            requests[engine.submit(request)] = request
+        if rng.random() < 0.1 and requests:
+            ticket = rng.choice(list(requests))
             engine.cancel(ticket)
             engine.cancel(ticket)
             cancelled.add(ticket)
         for event in engine.step():
-            assert event.ticket not in results
-            results[event.ticket] = event
+            assert event.ticket not in ends
+            ends[event.ticket] = event
         check_invariants(engine)
-    assert sorted(results) == sorted(open_requests)
-    for ticket, event in results.items():
+    assert sorted(ends) == sorted(requests)
+    assert engine.stats.used_slots == 0
+    return requests, ends, cancelled
+
+
+def random_options(rng: random.Random) -> dict:
+    return {"max_batch_tokens": rng.choice([1, 3, 8, 64]), "policy": rng.choice(["lpm", "fcfs"])}
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_every_slot_has_one_owner_and_every_answer_is_right(seed):
+    rng = random.Random(seed)
+    engine = make_engine(rng.choice([48, 64, 100, 180]), **random_options(rng))
+    requests, ends, cancelled = drive(engine, rng)
+    for ticket, event in ends.items():
         if isinstance(event, FailedEvent):
             assert ticket in cancelled and event.error.kind == "cancelled"
         else:
-            assert answer(event.result) == answer(run_alone(open_requests[ticket]))
-    assert engine.stats.used_slots == 0
+            assert answer(event.result) == answer(run_alone(requests[ticket]))
     assert engine.stats.cached > 0, "nothing was shared: the test shows nothing"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_failing_model_leaves_nothing_behind(seed):
+    rng = random.Random(seed)
+    engine = Engine(FaultyModel(rng), TwoTokens(), slots=rng.choice([48, 100]), **random_options(rng))
+    requests, ends, cancelled = drive(engine, rng)
+    kinds = {event.error.kind for event in ends.values() if isinstance(event, FailedEvent)}
+    assert "model" in kinds and kinds <= {"model", "cancelled"}
+    for ticket, event in ends.items():
+        if isinstance(event, DoneEvent):
+            assert answer(event.result) == answer(run_alone(requests[ticket]))
+
+
+def test_long_answers_in_a_small_pool_are_retracted_and_right():
+    engine = make_engine(64, max_batch_tokens=16)
+    rng = random.Random(1)
+    requests = {}
+    for _ in range(30):
+        prompt = tuple(rng.randint(0, 1) for _ in range(6))
+        request = GenerateRequest(prompt, 50, ignore_eos=True, sampling=Sampling(temperature=1.0, seed=rng.randint(0, 99)))
+        requests[engine.submit(request)] = request
+    results = {}
+    while engine.busy:
+        results |= {event.ticket: event.result for event in engine.step()}
+        check_invariants(engine)
+    assert engine.stats.retractions > 10
+    for ticket, request in requests.items():
+        assert answer(results[ticket]) == answer(run_alone(request)) and len(results[ticket].ids) == 50
