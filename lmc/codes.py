@@ -12,6 +12,7 @@ CODES: dict[str, str] = {
     # E05 fork, join and dataflow
     # E06 constraints
     "E0641": "no value fits in `max_tokens`",
+    "E0642": "the model's tokens cannot spell any value",
     # E07 externs
     "E0711": "an extern is declared and nothing is bound to it",
     "E0712": "the bound function does not take the declared arguments",

@@ -25,7 +25,7 @@ from lmc.regex.nodes import Edge, Node
 from lmc.regex.parse import RegexError, parse_regex
 
 #: States of the automaton before it is minimised.
-MAX_STATES = 50_000
+MAX_STATES = 100_000
 #: Seconds that building one automaton may take.
 MAX_SECONDS = 5.0
 

@@ -1,0 +1,182 @@
+"""Which tokens may come next: an automaton over bytes, seen through a vocabulary.
+
+    constraint = TokenConstraint(compile_regex("yes|no"), TokenIndex([b"y", b"es", b"yes", b"n", b"no", b"nope"]))
+    constraint.allowed(START)                # 0, 2, 4: `n` is not there, since no token would spell the `o` after it
+    constraint.advance(START, b"y")          # a state from which only `es` is allowed
+
+A state is alive where a path of tokens leads to acceptance; only tokens into living states are allowed, so that a generation that
+follows the masks can always be completed.  Masks are made on first use and kept by state.  End tokens are not this file's business.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lmc.diagnostics import Diagnostic, LmcError
+from lmc.regex.dfa import DEAD, START, ByteDfa
+from lmc.runtime.token_index import ClassTrie, TokenIndex
+
+__all__ = ["START", "TokenConstraint", "TokenIndex"]
+
+# Bytes of masks that one constraint keeps; beyond, it begins anew.
+_KEEP_BYTES = 64 << 20
+# Masks for reopened bytes that one constraint keeps: few prompts end alike.
+_KEEP_HEALING = 256
+# States that `min_tokens` looks at, about 0.2 ms each.
+_MAX_SEARCH = 1500
+
+
+class TokenConstraint:
+    """The masks of one automaton over one vocabulary.
+
+    Raises `LmcError` (E0642) where the vocabulary cannot spell any accepted text.
+    """
+
+    __slots__ = ("dfa", "index", "_alive", "_trie_made", "_masks", "_shared", "_kept_bytes", "_healing", "_fewest", "_cells", "_to_class")
+
+    def __init__(self, dfa: ByteDfa, index: TokenIndex):
+        self.dfa, self.index = dfa, index
+        self._trie_made: ClassTrie | None = None
+        self._masks: dict[int, np.ndarray] = {}
+        # Equal masks of different states are one array: the bits of the mask -> its ids.
+        self._shared: dict[bytes, np.ndarray] = {}
+        self._kept_bytes = 0
+        self._healing: dict[tuple[int, bytes], np.ndarray] = {}
+        self._fewest: dict[int, int] = {}
+        # Stepping byte by byte reads single cells, which a memoryview does several times faster than numpy.
+        self._cells = memoryview(np.ascontiguousarray(dfa.table))
+        self._to_class = dfa.byte_class.tobytes()
+        self._alive = self._living_states()
+        if not self._alive[START]:
+            message = f"the model's tokens cannot spell any text that matches {_short(dfa.source)}"
+            raise LmcError(Diagnostic("E0642", message, None, help="some of its characters are in no token; allow others"))
+
+    def allowed(self, state: int, prefix: bytes = b"") -> np.ndarray:
+        """Sorted ids (int64) of the tokens that first spell `prefix`, or a beginning of it, and then keep the state alive.
+
+        The array is shared: do not write to it.
+        """
+        if prefix:
+            key = (state, prefix)
+            if key not in self._healing:
+                if len(self._healing) >= _KEEP_HEALING:
+                    self._healing.clear()
+                self._healing[key] = self._allowed_healing(state, prefix)
+            return self._healing[key]
+        if state not in self._masks:
+            self._masks[state] = self._mask(state)
+        return self._masks[state]
+
+    def advance(self, state: int, data: bytes) -> int:
+        """The state after `data`; `DEAD` where no accepted text goes on like this."""
+        cells = self._cells
+        for number in data.translate(self._to_class):
+            state = cells[state, number]
+        return state if self._alive[state] else DEAD
+
+    def accepting(self, state: int) -> bool:
+        """Whether what was read up to here is a whole value."""
+        return bool(self.dfa.accepting[state])
+
+    def complete(self, state: int) -> bool:
+        """Accepting, and no token leads on."""
+        return self.accepting(state) and (self.dfa.complete(state) or not len(self.allowed(state)))
+
+    def min_tokens(self, state: int = START) -> int:
+        """The fewest tokens that lead from `state` to acceptance.
+
+        In an automaton with very many states the search is cut, and this is a number that is certainly not too high.
+        """
+        if state not in self._fewest:
+            self._fewest[state] = self._search(state)
+        return self._fewest[state]
+
+    @property
+    def _trie(self) -> ClassTrie:
+        if self._trie_made is None:
+            self._trie_made = ClassTrie(self.index, self.dfa)
+        return self._trie_made
+
+    def _mask(self, state: int) -> np.ndarray:
+        open_nodes = self._alive[self._trie.walk(state)]
+        key = np.packbits(open_nodes).tobytes()
+        if key not in self._shared:
+            ids = self._trie.ids[open_nodes[self._trie.group]]
+            if self._kept_bytes > _KEEP_BYTES:
+                self._masks.clear()
+                self._shared.clear()
+                self._kept_bytes = 0
+            self._shared[key] = ids
+            self._kept_bytes += ids.nbytes + len(key)
+        return self._shared[key]
+
+    def _allowed_healing(self, state: int, prefix: bytes) -> np.ndarray:
+        if not self._alive[state]:
+            return np.zeros(0, np.int64)
+        # A token that spells only a beginning is good where another can spell on from there.
+        parts = [self.index.exactly(prefix[:cut]) for cut in range(1, len(prefix)) if len(self.allowed(state, prefix[cut:]))]
+        ids, states = self.index.after_prefix(prefix, self.dfa, state)
+        return np.sort(np.concatenate([*parts, ids[self._alive[states]]]))
+
+    def _search(self, start: int) -> int:
+        """Breadth first; a level is what is reached by one more token."""
+        seen, level, fewest, looked = {start}, [start], 0, 0
+        while not any(self.dfa.accepting[state] for state in level):
+            fewest += 1
+            looked += len(level)
+            if looked > _MAX_SEARCH:
+                return fewest
+            reached = {target for state in level for target in self._successors(state).tolist()}
+            level = sorted(target for target in reached - seen if self._alive[target])
+            assert level, "a living state leads to acceptance"
+            seen |= reached
+        return fewest
+
+    def _successors(self, state: int) -> np.ndarray:
+        """The states that one token leads to, living or not."""
+        targets = np.unique(self._trie.walk(state)[self._trie.with_token])
+        return targets[targets != DEAD]
+
+    def _living_states(self) -> np.ndarray:
+        """(states,) bool: from where a path of tokens leads to acceptance.
+
+        Bytes are nearly always tokens, and where each class of bytes has such a byte, what bytes can reach, tokens can.  Only states
+        that need another class are looked at through the vocabulary.
+        """
+        spelled = np.zeros(self.dfa.table.shape[1], bool)
+        spelled[self.dfa.byte_class[self.index.single_bytes]] = True
+        if spelled[(self.dfa.table != DEAD).any(axis=0)].all():
+            alive = np.ones(self.dfa.states, bool)
+            alive[DEAD] = False
+            return alive
+        states, classes = np.nonzero((self.dfa.table != DEAD) & spelled)
+        sources = _by_target(self.dfa.states, states, self.dfa.table[states, classes])
+        alive = _reaching(self.dfa.accepting, sources)
+        for state in range(START, self.dfa.states):
+            if not alive[state]:
+                for target in self._successors(state).tolist():
+                    sources[target].append(state)
+        return _reaching(alive, sources)
+
+
+def _by_target(count: int, states: np.ndarray, targets: np.ndarray) -> list[list[int]]:
+    sources: list[list[int]] = [[] for _ in range(count)]
+    for state, target in zip(states.tolist(), targets.tolist()):
+        sources[target].append(state)
+    return sources
+
+
+def _reaching(goals: np.ndarray, sources: list[list[int]]) -> np.ndarray:
+    """Which states lead to one of the goals, along `sources[target]`."""
+    reached = goals.copy()
+    stack = np.flatnonzero(goals).tolist()
+    while stack:
+        for state in sources[stack.pop()]:
+            if not reached[state]:
+                reached[state] = True
+                stack.append(state)
+    return reached
+
+
+def _short(source: str) -> str:
+    return f"`{source}`" if len(source) <= 60 else f"`{source[:57]}…`"
