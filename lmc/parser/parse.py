@@ -1,0 +1,159 @@
+"""From the text of a `.lmp` file to its syntax tree and all its syntax errors.
+
+    text -> layout.scan -> items -> Lark (one item, one hole at a time) -> build -> ast.File
+
+Every item is parsed alone, so one broken function does not hide the mistakes of the next; an item that cannot be read becomes a
+`BrokenItem` with the name of its header.  No input makes this raise.  This file does not know what names or types mean.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lark import UnexpectedInput
+
+from lmc.diagnostics import Diagnostic, Span
+from lmc.parser import words
+from lmc.parser.ast import BrokenItem, Expr, File, Hole, Identifier, Item
+from lmc.parser.build import MAX_DEPTH, Builder, too_deep
+from lmc.parser.grammar import parse_tree
+from lmc.parser.layout import Code, HoleSource, ItemSource, Layout, scan
+from lmc.parser.places import Places
+from lmc.parser.failure import Failure, repairs
+from lmc.parser.syntax_errors import explain
+
+_MAX_ERRORS_PER_ITEM = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ParseResult:
+    """The tree, what is wrong with it, and the comments by line (for `# lmc: allow W103`).
+
+    `text` is what was parsed: `\\n` line ends and no byte-order mark.
+    """
+
+    file: File
+    diagnostics: tuple[Diagnostic, ...]
+    text: str
+    comments: dict[int, str]
+
+
+def parse_file(path: str, text: str) -> ParseResult:
+    """Parse `text`; `path` only names it in spans."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    places = Places(path, text)
+    zero = text.find("\0")
+    if zero >= 0:
+        error = Diagnostic("E0002", "the file holds a null byte", places.span(zero, zero + 1), "not text",
+                           "is this a `.lmp` source file? remove the byte")
+        return ParseResult(File(Span(path, 1, 1, 1, 1), path, ()), (error,), text, {})
+    layout = scan(text, places)
+    items = _ItemParser(text, places, layout).items()
+    file = File(places.span(0, len(text)), path, tuple(items))
+    return ParseResult(file, tuple(sorted(layout.diagnostics, key=lambda d: d.span)), text, layout.comments)
+
+
+class _ItemParser:
+    __slots__ = ("text", "places", "layout", "report")
+
+    def __init__(self, text: str, places: Places, layout: Layout):
+        self.text = text
+        self.places = places
+        self.layout = layout
+        self.report = layout.diagnostics
+
+    def items(self) -> list[Item]:
+        return [self._item(source) for source in self.layout.items]
+
+    def _item(self, source: ItemSource) -> Item:
+        if source.broken:
+            return self._broken(source)
+        code = self.layout.code
+        masked = code.masked[source.start : source.end] + "\n"
+        try:
+            tree = parse_tree(masked, "item")
+        except UnexpectedInput as error:
+            self._explain(source.start, masked, error)
+            self._check_strings(source)
+            return self._broken(source)
+        item = self._builder(code, source.start).build(tree)
+        deep = too_deep(item)
+        if deep is None:
+            return item
+        self.report.append(Diagnostic("E0015", f"nesting is deeper than {MAX_DEPTH} levels", deep.span, "this is one level too many",
+                                      "name an inner piece and use the name"))
+        return self._broken(source)
+
+    def _builder(self, code: Code, offset: int) -> Builder:
+        return Builder(self.text, self.places, code, offset, self._hole, self.report)
+
+    def _hole(self, hole: HoleSource) -> Hole | None:
+        code = hole.code
+        try:
+            tree = parse_tree(code.masked, "hole")
+        except UnexpectedInput as error:
+            failure = Failure.of(error, code.masked)
+            self.report.append(explain(failure, code.start, self.places, hole=(hole.start, hole.end)))
+            return None
+        value = self._builder(code, code.start).build(tree)
+        span = self.places.span(hole.start, hole.end)
+        if isinstance(value, Hole):
+            return Hole(span, value.value, value.name)
+        assert isinstance(value, Expr), value
+        return Hole(span, value)
+
+    # -------------------------------------------------------------- errors
+
+    def _explain(self, start: int, masked: str, error: UnexpectedInput) -> None:
+        """Report the error and, with its line taken out, those after it."""
+        failure: Failure | None = Failure.of(error, masked)
+        for _ in range(_MAX_ERRORS_PER_ITEM):
+            if failure is None:
+                return
+            self.report.append(explain(failure, start, self.places))
+            failure = _next_failure(failure)
+
+    def _check_strings(self, source: ItemSource) -> None:
+        """Report what is wrong inside the strings of an item that did not parse."""
+        code = self.layout.code
+        for start, string in code.strings.items():
+            if source.start <= start < source.end:
+                builder = self._builder(code, 0)
+                builder.string(string)
+
+    def _broken(self, source: ItemSource) -> BrokenItem:
+        span = self.places.span(source.start, source.end)
+        kind, name = _head(self.layout.code.masked[source.start : source.end])
+        if name is None or words.reserved(name[0]):
+            return BrokenItem(span, kind, None)
+        start = source.start + name[1]
+        return BrokenItem(span, kind, Identifier(self.places.span(start, start + len(name[0])), name[0]))
+
+
+_HEAD = re.compile(r"(?:pure +)?(?P<kind>extern|def|part|type) +(?:def +)?(?P<name>[^\W\d]\w*)")
+_CONSTANT = re.compile(r"(?P<name>[^\W\d]\w*) *[:=]")
+_IMPORT = re.compile(r"import\b.*\bas +(?P<name>[^\W\d]\w*)")
+
+
+def _head(masked: str) -> tuple[str, tuple[str, int] | None]:
+    """The kind of a broken item, and its name with its offset where they can be read."""
+    for kind, pattern in ((None, _HEAD), ("import", _IMPORT), ("constant", _CONSTANT)):
+        found = pattern.match(masked)
+        if found:
+            return kind or found["kind"], (found["name"], found.start("name"))
+    word = re.match(r"\w*", masked)
+    return (word[0] if word else ""), None
+
+
+def _next_failure(failure: Failure) -> Failure | None:
+    """The failure after this one's line, with that line taken out; None where there is none that can be trusted."""
+    for masked in repairs(failure):
+        try:
+            parse_tree(masked, "item")
+            return None
+        except UnexpectedInput as error:
+            later = Failure.of(error, masked)
+            if later.line_start > failure.line_start:
+                return later
+    return None

@@ -1,0 +1,257 @@
+"""Says what is wrong where the grammar stopped: one diagnostic for one failure.
+
+The explanations stand in `RULES`, tried in order; the first that knows the failure speaks, the last always does.
+Habits brought from Python and from C are in `habits.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lmc.diagnostics import Diagnostic
+from lmc.parser import words
+from lmc.parser.failure import Failure, Piece
+from lmc.parser.habits import HABITS, Finding
+
+_HEADERS = frozenset("if elif else for while match case try except fork branch def part type test config system user assistant raw".split())
+
+
+def explain(failure: Failure, base: int, places, *, hole: tuple[int, int] | None = None) -> Diagnostic:
+    """The diagnostic of `failure`; the masked text begins at `base` of the file.  `hole` is where the hole stands that failed."""
+    finding = None
+    if hole is not None and not failure.pieces:
+        span = places.span(*hole)
+        return Diagnostic("E0117", "this hole is empty", span, "expected a value",
+                          "write an expression, `${# … }` for a comment, or `\\${` for the characters themselves")
+    for rule in (*HABITS, *(_HOLE_RULES if hole else ()), *RULES):
+        finding = rule(failure)
+        if finding is not None:
+            break
+    assert finding is not None, failure
+    start, end = finding.place
+    return Diagnostic(finding.code, finding.message, places.span(base + start, base + end), finding.label, finding.help)
+
+
+def _end_of_line(failure: Failure) -> tuple[int, int]:
+    last = failure.pieces[-1].end if failure.pieces else failure.line_end
+    return last, last + 1
+
+
+def _here(failure: Failure) -> tuple[int, int]:
+    found = failure.found
+    return (found.start, found.end) if found else _end_of_line(failure)
+
+
+# --------------------------------------------------------------------- holes
+
+
+def _format_spec(failure: Failure) -> Finding | None:
+    found = failure.found
+    if found is None or found.text not in (":", "!") or failure.opener or not failure.before:
+        return None
+    return Finding("E0118", f"`{found.text}` in a hole: there are no format specifications", (found.start, failure.line_end),
+                   "a hole holds only an expression", "compute the text in the expression, for instance `${round(x, 2)}` or `${str(x)}`")
+
+
+_HOLE_RULES = (_format_spec,)
+
+
+# -------------------------------------------------------------------- blocks
+
+
+def _unexpected_indent(failure: Failure) -> Finding | None:
+    if failure.kind != "_INDENT":
+        return None
+    start = failure.pieces[0].start if failure.pieces else failure.line_start
+    return Finding("E0017", "this line is indented, but no block begins here", (failure.line_start, start), "indented too far",
+                   "indent it like the line above, or end the line above with `:`")
+
+
+def _missing_block(failure: Failure) -> Finding | None:
+    if failure.expected != {"_INDENT"}:
+        return None
+    what = f"`{failure.first}`" if failure.pieces else "this line"
+    empty = "write its lines" if failure.first in ("type", "config", "match") else "write its statements, or `pass`,"
+    return Finding("E0018", f"the block of {what} is empty", _end_of_line(failure), "expected an indented line below",
+                   f"{empty} below, indented by four spaces")
+
+
+def _missing_colon(failure: Failure) -> Finding | None:
+    if "COLON" not in failure.expected or failure.first not in _HEADERS or failure.opener:
+        return None
+    found = failure.found
+    if found is None:
+        return Finding("E0104", f"expected `:` at the end of the `{failure.first}` line", _end_of_line(failure), "`:` is missing",
+                       "put `:` here; the block stands indented below it")
+    if found.text == "=" and failure.first in ("if", "elif", "while"):
+        return Finding("E0103", "`=` assigns, it does not compare", (found.start, found.end), "expected `==` or `:`", "to compare, write `==`")
+    if failure.before and failure.before.is_value and found.is_value:
+        return Finding("E0104", f"expected `:` before {_name(found)}", (found.start, found.end), "`:` is missing before this",
+                       f"end the head of `{failure.first}` with `:`")
+    return None
+
+
+def _stray_clause(failure: Failure) -> Finding | None:
+    owner = _CLAUSES.get(failure.first)
+    if owner is None or failure.index == 0 or (failure.pieces and failure.second in ("=", "(", ".")):
+        return None
+    place = (failure.pieces[0].start, failure.pieces[0].end)
+    return Finding("E0106", f"`{failure.first}` without {owner[0]}", place, owner[1], owner[2])
+
+
+_CLAUSES = {
+    "elif": ("`if`", "nothing here can have an `elif`", "put it directly after the block of an `if`, indented the same"),
+    "else": ("`if`", "nothing here can have an `else`", "put it directly after the block of an `if`, indented the same; loops have no `else`"),
+    "except": ("`try`", "nothing here can have an `except`", "put it directly after the block of a `try`; there is one handler"),
+    "case": ("`match`", "a `case` stands in a `match` only", "write `match value:` above and indent the cases below it"),
+    "branch": ("`fork`", "a `branch` stands in a `fork:` only", "write `fork:` above and indent the branches below it"),
+    "join": ("`fork`", "a `join` follows the block of a `fork`", "put it directly after the block of its `fork`, indented like `fork`"),
+}
+
+
+def _try_without_except(failure: Failure) -> Finding | None:
+    if failure.expected != {"EXCEPT"}:
+        return None
+    return Finding("E0106", "`try` without `except`", _here(failure), "expected `except Error as e:` here",
+                   "put `except Error as e:` directly after the block of `try`, indented the same")
+
+
+# --------------------------------------------------------------------- words
+
+
+def _item_word_inside(failure: Failure) -> Finding | None:
+    if failure.at_top or failure.index == 0 or failure.first not in ("def", "part", "type", "extern", "pure", "import", "from", "test", "config"):
+        return None
+    if failure.second in ("=", "(", ".", "["):
+        return None
+    place = (failure.pieces[0].start, failure.pieces[0].end)
+    return Finding("E0109", f"`{failure.first}` inside a block", place, "this stands at the top level only",
+                   "move it out, to the start of a line; a function may call any other of its file")
+
+
+def _statement_at_top(failure: Failure) -> Finding | None:
+    if not failure.at_top or failure.index > 1 or not failure.pieces:
+        return None
+    first = failure.pieces[0]
+    if first.text in words.KEYWORDS | words.ROLES - {"import", "from", "def"} and first.text not in ("import", "from", "def"):
+        what = f"`{first.text}` at the top level"
+    elif first.is_string:
+        what = "a text at the top level"
+    elif first.is_word and failure.second in ("(", ".", "["):
+        what = "a statement at the top level"
+    else:
+        return None
+    help = "use a `#` comment for notes" if first.is_string else "put it into a function: `def main():`"
+    return Finding("E0108", what, (first.start, first.end), "only imports, constants, types, functions, tests and config stand here", help)
+
+
+def _reserved_target(failure: Failure) -> Finding | None:
+    """`user = 3`: the keyword was taken for what it means."""
+    found, before = failure.found, failure.before
+    if found is None or before is None or not before.is_word or found.text not in ("=", "+=", "-=", ",", ")", ":", "in", "as"):
+        return None
+    kind = words.reserved(before.text)
+    if kind is None or found.text in (")", ":", "as") and failure.index > 1 and failure.first not in ("def", "part"):
+        return None
+    return Finding("E0110", f"`{before.text}` is {kind} and cannot be a name here", (before.start, before.end), "reserved",
+                   f"choose another name, for instance `{before.text}_`")
+
+
+# --------------------------------------------------------------- expressions
+
+
+def _adjacent_strings(failure: Failure) -> Finding | None:
+    if not (failure.found and failure.before and failure.found.is_string and failure.before.is_string):
+        return None
+    return Finding("E0113", "two strings side by side", (failure.found.start, failure.found.end), "the first string ended before this",
+                   "join them with `+`, write one string, or put a `,` between them")
+
+
+def _tuple(failure: Failure) -> Finding | None:
+    found = failure.found
+    if found is None or found.text != "," or (failure.opener and failure.opener.text != "("):
+        return None
+    return Finding("E0119", "there are no tuples", (found.start, found.end), "a `,` cannot stand here",
+                   "make a list, `[a, b]`, or a record; one name is assigned at a time")
+
+
+def _braces(failure: Failure) -> Finding | None:
+    if failure.opener is None or failure.opener.text != "{" or "COLON" not in failure.expected:
+        return None
+    return Finding("E0105", "a value without a key in braces", _here(failure), "expected `:` and a value",
+                   'write `{"key": value}` or `{name: value}`; there are no sets, a list is `[a, b]`')
+
+
+def _comprehension(failure: Failure) -> Finding | None:
+    if failure.found is None or failure.found.text != "for" or failure.opener is None:
+        return None
+    place = (failure.found.start, failure.found.end)
+    return Finding("E0105", f"a comprehension in `{failure.opener.text}`", place, "only lists have comprehensions",
+                   "write `[… for … in …]`; in a call, `f([… for … in …])`")
+
+
+def _missing_comma(failure: Failure) -> Finding | None:
+    found, before = failure.found, failure.before
+    if not (found and before and failure.opener and before.is_value and (found.is_value and found.text not in ")]}" or found.text in "([{")):
+        return None
+    closer = {"(": ")", "[": "]", "{": "}"}[failure.opener.text]
+    return Finding("E0101", f"expected `,` or `{closer}`, found {_name(found)}", (found.start, found.end), "something is missing before this",
+                   f"put a `,` or an operator between {_name(before)} and {_name(found)}")
+
+
+def _missing_value(failure: Failure) -> Finding | None:
+    if "INT" not in failure.expected or "STRING" not in failure.expected:
+        return None
+    found, before = failure.found, failure.before
+    after = f" after `{before.text}`" if before and not before.is_string else ""
+    what = _name(found) if found else "the end of the line"
+    return Finding("E0101", f"expected a value{after}, found {what}", _here(failure), "a value is missing here",
+                   "write a name, a number, a string, a list or a call")
+
+
+def _anything(failure: Failure) -> Finding:
+    found = failure.found
+    what = _name(found) if found else "the end of the line"
+    wanted = _expected(failure.expected)
+    message = f"unexpected {what}" + (f", expected {wanted}" if wanted else "")
+    return Finding("E0101", message, _here(failure), "the program makes no sense to the parser from here", _advice(failure))
+
+
+def _advice(failure: Failure) -> str:
+    if failure.found is None:
+        return "finish the line, or remove what began it"
+    if failure.before and failure.before.is_value and failure.found.is_value:
+        return f"an operator, a `,` or a line break is missing between {_name(failure.before)} and {_name(failure.found)}"
+    return "compare the line with `docs/language.md`"
+
+
+def _name(piece: Piece) -> str:
+    if piece.is_string:
+        return "a string"
+    if piece.text[0].isdigit():
+        return f"the number `{piece.text}`"
+    return f"`{piece.text}`"
+
+
+_SPELLED = {
+    "NAME": "a name", "STRING": "a string", "INT": "a number", "_NL": "the end of the line", "COLON": "`:`", "LPAR": "`(`", "RPAR": "`)`",
+    "LSQB": "`[`", "RSQB": "`]`", "LBRACE": "`{`", "RBRACE": "`}`", "EQUAL": "`=`", "COMMA": "`,`", "DOT": "`.`", "__ANON_0": "`->`",
+    "_INDENT": "an indented block", "_DEDENT": "the end of the block",
+}
+_LISTED = 5
+
+
+def _expected(terminals: frozenset[str]) -> str:
+    """The terminals in words; nothing where there are too many to help."""
+    if {"NAME", "STRING", "INT"} <= terminals:
+        return ""
+    spelled = sorted(_SPELLED.get(name) or f"`{name.lower()}`" for name in terminals if not name.startswith("__"))
+    if not spelled or len(spelled) > _LISTED:
+        return ""
+    return " or ".join(spelled) if len(spelled) < 3 else ", ".join(spelled[:-1]) + " or " + spelled[-1]
+
+
+RULES: tuple[Callable[[Failure], Finding | None], ...] = (
+    _unexpected_indent, _missing_block, _try_without_except, _stray_clause, _item_word_inside, _statement_at_top, _reserved_target,
+    _missing_colon, _adjacent_strings, _comprehension, _braces, _tuple, _missing_comma, _missing_value, _anything,
+)
