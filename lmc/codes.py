@@ -49,6 +49,7 @@ CODES: dict[str, str] = {
     # E04 roles and generation
     # E05 fork, join and dataflow
     # E06 constraints
+    "E0610": "no automaton can be built for a constraint",
     "E0641": "no value fits in `max_tokens`",
     "E0642": "the model's tokens cannot spell any value",
     # E07 externs
