@@ -9,14 +9,14 @@
 | context | an opaque object of the runtime |
 
 Values are immutable: what looks like an update makes a new one.  This file does not know the schemas that constrain a model; it
-checks what comes from outside (arguments, `parse_json`, externs) against a type.
+checks what comes from outside (arguments, generated text, `parse_json`, externs) against a type.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,8 @@ class ValueMismatch(ValueError):
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"an int of {value.bit_length()} bits"  # Python refuses to print thousands of digits
     text = repr(value) if not isinstance(value, (dict, list, bool, type(None))) else json.dumps(value, default=repr)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -71,10 +73,11 @@ def number_text(value: float) -> str:
 
 def to_data(value: Any, type: Type | None = None) -> Any:
     """The value as JSON data.  A record that stands where `type` is a union gets its tag first."""
+    if isinstance(type, OptionalT):
+        type = type.inner
     if isinstance(value, Record):
         fields = {f.name: to_data(v, f.type) for f, v in zip(value.type.fields, value.values)}
-        inner = type.inner if isinstance(type, OptionalT) else type
-        return {"type": value.type.name.rpartition(".")[2], **fields} if isinstance(inner, UnionT) else fields
+        return {"type": value.type.name.rpartition(".")[2], **fields} if isinstance(type, UnionT) else fields
     if isinstance(value, tuple):
         elements = _element_types(type, len(value))
         return [to_data(v, t) for v, t in zip(value, elements)]
@@ -85,8 +88,6 @@ def to_data(value: Any, type: Type | None = None) -> Any:
 
 
 def _element_types(type: Type | None, count: int) -> tuple[Type | None, ...]:
-    if isinstance(type, OptionalT):
-        type = type.inner
     if isinstance(type, TupleT):
         return type.items
     return (type.element if isinstance(type, ListT) else None,) * count
@@ -95,6 +96,26 @@ def _element_types(type: Type | None, count: int) -> tuple[Type | None, ...]:
 def to_json(value: Any, type: Type | None = None) -> str:
     """Compact JSON, as generated values are written and `json(x)` gives it."""
     return json.dumps(to_data(value, type), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_text(text: str, type: Type) -> Any:
+    """A generated text as a value: bare at the top for `str` and literal types, else JSON (LANGUAGE §8).
+
+    Raises `ValueMismatch`.
+    """
+    match type:
+        case StrT():
+            return from_data(text, type)
+        case LiteralT(values):
+            for value in values:
+                if text_of(value) == text:
+                    return value
+            raise ValueMismatch("", str(type), text)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueMismatch("", f"JSON of {type}", text) from None
+    return from_data(data, type)
 
 
 def from_data(data: Any, type: Type, path: str = "") -> Any:
@@ -155,13 +176,13 @@ def _record(data: Any, type: RecordT, path: str) -> Record:
     return Record(type, tuple(values))
 
 
-
 def _union(data: Any, type: UnionT, path: str) -> Record:
     if isinstance(data, Record) and data.type in type.members:
         return data
     tags = {m.name.rpartition(".")[2]: m for m in type.members}
     if isinstance(data, dict):
-        member = tags.get(data.get("type"))
+        tag = data.get("type")
+        member = tags.get(tag) if isinstance(tag, str) else None
         data = {k: v for k, v in data.items() if k != "type"}
     else:
         member = tags.get(data.__class__.__name__)
@@ -180,6 +201,10 @@ def _list(data: Any, type: ListT, path: str) -> tuple[Any, ...]:
     return tuple(from_data(d, type.element, f"{path}[{i}]") for i, d in enumerate(data))
 
 
+# Compared with an int without converting it: `float(10**400)` would fail.  NaN and infinity are not below it.
+_LARGEST_FLOAT = sys.float_info.max
+
+
 def _scalar(data: Any, type: Type, path: str) -> Any:
     whole = isinstance(data, int) and not isinstance(data, bool)
     match type:
@@ -193,7 +218,7 @@ def _scalar(data: Any, type: Type, path: str) -> Any:
             if whole and low <= data <= high:
                 return data
         case FloatT():
-            if (whole or isinstance(data, float)) and math.isfinite(data):
+            if (whole or isinstance(data, float)) and abs(data) <= _LARGEST_FLOAT:
                 return float(data)
         case BoolT():
             if isinstance(data, bool):
@@ -210,5 +235,7 @@ def _scalar(data: Any, type: Type, path: str) -> Any:
 def _str_fits(text: str, type: StrT) -> bool:
     if type.min_len is not None and len(text) < type.min_len or type.max_len is not None and len(text) > type.max_len:
         return False
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+        return False  # half a character: it has no UTF-8
     # The automaton decides in the same way; `re` is enough here because the regex dialect is a subset of Python's with ASCII classes.
     return type.regex is None or re.fullmatch(type.regex, text, re.ASCII) is not None

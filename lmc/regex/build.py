@@ -215,8 +215,8 @@ def _numbered(
                 order.append(target)
     rename = np.full(count + 1, DEAD, np.int32)
     rename[list(new)] = list(new.values())
-    table = np.zeros((count + 1, rows.shape[1]), np.int32)
+    table = np.zeros((START + len(order), rows.shape[1]), np.int32)
     table[START:] = rename[rows[order]]
-    final = np.zeros(count + 1, bool)
+    final = np.zeros(START + len(order), bool)
     final[START:] = accepts[order]
     return ByteDfa(byte_class.astype(np.uint8), table, final, source)
