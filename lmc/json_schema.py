@@ -8,6 +8,7 @@ Only the last component of a qualified name is shown.  What a schema means for g
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from lmc.types import (
@@ -65,9 +66,14 @@ def short_name(t: RecordT | UnionT) -> str:
 
 
 def _string(t: StrT) -> dict[str, Any]:
-    # JSON Schema searches; a `regex` of ours matches the whole value.
-    pattern = None if t.regex is None else f"^(?:{t.regex})$"
+    pattern = None if t.regex is None else _whole(t.regex)
     return {"type": "string", **_given(minLength=t.min_len, maxLength=t.max_len, pattern=pattern)}
+
+
+def _whole(regex: str) -> str:
+    """JSON Schema searches for its pattern; a `regex` of ours matches the whole value.  Flags at the start move into the group."""
+    flags = re.match(r"\(\?([is]+)\)", regex)
+    return f"^(?{flags[1]}:{regex[flags.end():]})$" if flags else f"^(?:{regex})$"
 
 
 def _optional(inner: dict[str, Any]) -> dict[str, Any]:
