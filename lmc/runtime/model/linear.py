@@ -37,16 +37,18 @@ class Linear:
 class ExactLinear:
     """A `Linear` whose result for a row has the same bits whatever rows are beside it.
 
-    Uses the kernel's own invariance with `pad` rows at least and `most` rows at most; where a machine does not have it, one fixed
-    tile of rows.  Raises `LmcError` E0816 if neither passes the test.
+    In float32 it uses the kernel's own invariance over `least` to `most` rows; where a machine does not have it, one fixed number of
+    rows.  Raises `LmcError` E0816 if no way passes the test.
     """
 
     __slots__ = ("product", "least", "most")
 
     def __init__(self, product: Linear, in_features: int, dtype: torch.dtype):
         self.product = product
-        # More than 256 rows gain nothing more, and what was tested is all that is used.
-        for self.least, self.most in ((2, 256), (16, 16), (1, 1)):
+        # More than 256 rows gain nothing more, and what was tested is all that is used.  Rounding to bfloat16 hides most differences
+        # between kernels, so a test of the free range would pass by luck: there the number of rows is fixed.
+        ways = ((2, 256), (16, 16), (1, 1)) if dtype == torch.float32 else ((16, 16), (1, 1))
+        for self.least, self.most in ways:
             if self._rows_agree(in_features, dtype):
                 return
         raise LmcError(Diagnostic(
@@ -64,7 +66,7 @@ class ExactLinear:
         return self.product(x) if missing <= 0 else self.product(F.pad(x, (0, 0, 0, missing)))[: len(x)]
 
     def _rows_agree(self, in_features: int, dtype: torch.dtype) -> bool:
-        x = torch.randn(self.most if self.most > 64 else 64, in_features, generator=torch.Generator().manual_seed(1)).to(dtype)
+        x = torch.randn(max(self.most, 64), in_features, generator=torch.Generator().manual_seed(1)).to(dtype)
         whole = self(x)
         for count in (1, 2, 3, 8, 17, 64):
             # From the front and from the back: neither the number of rows nor the place of a row may matter.

@@ -26,6 +26,8 @@ from lmc.runtime.model.philox import uniform
 from lmc.runtime.request import Sampling, TokenLogprob
 
 _NONE = np.empty(0, np.int64)
+# Of a penalty or bias: far above any logit, and no sum of several overflows.
+_LARGEST = 1e9
 _NEVER: Mapping[int, int] = {}
 
 
@@ -55,9 +57,9 @@ def sampling_fault(sampling: Sampling, vocab_size: int) -> str | None:
         ("top_k", sampling.top_k >= -1, "a whole number of at least -1"),
         ("min_p", 0 <= sampling.min_p <= 1, "a number from 0 to 1"),
         ("seed", 0 <= sampling.seed < 2**64, "an unsigned 64-bit number"),
-        ("frequency_penalty", math.isfinite(sampling.frequency_penalty), "a finite number"),
-        ("presence_penalty", math.isfinite(sampling.presence_penalty), "a finite number"),
-        ("repetition_penalty", 0 < sampling.repetition_penalty < math.inf, "a number above 0"),
+        ("frequency_penalty", abs(sampling.frequency_penalty) <= _LARGEST, f"a number of at most {_LARGEST:g}"),
+        ("presence_penalty", abs(sampling.presence_penalty) <= _LARGEST, f"a number of at most {_LARGEST:g}"),
+        ("repetition_penalty", 1 / _LARGEST <= sampling.repetition_penalty <= _LARGEST, f"a number above 0, at most {_LARGEST:g}"),
     )
     for name, fits, expected in checks:
         if not fits:
@@ -65,8 +67,8 @@ def sampling_fault(sampling: Sampling, vocab_size: int) -> str | None:
     for token, bias in sampling.logit_bias:
         if not 0 <= token < vocab_size:
             return f"`logit_bias` names the token {token}, expected 0 to {vocab_size - 1}"
-        if math.isnan(bias) or bias == math.inf:
-            return f"`logit_bias` of the token {token} is {bias!r}, expected a number"
+        if not (abs(bias) <= _LARGEST or bias == -math.inf):
+            return f"`logit_bias` of the token {token} is {bias!r}, expected -inf or a number of at most {_LARGEST:g}"
     return None
 
 
@@ -158,19 +160,18 @@ def _pick(row: np.ndarray, choice: Choice) -> int:
 
 
 def _modified(row: np.ndarray, choice: Choice) -> np.ndarray:
-    # (vocab,) float32 -> a changed copy
-    sampling, row = choice.sampling, row.copy()
+    # (vocab,) float32 -> (vocab,) float64
+    sampling, row = choice.sampling, row.astype(np.float64)
     if sampling.repetition_penalty != 1:
         seen = np.unique(np.fromiter(chain(choice.prompt_ids, choice.counts), np.int64))
         values = row[seen]
-        row[seen] = np.where(values > 0, values / np.float32(sampling.repetition_penalty),
-                             values * np.float32(sampling.repetition_penalty))
-    if choice.counts and (sampling.frequency_penalty or sampling.presence_penalty):
+        row[seen] = np.where(values > 0, values / sampling.repetition_penalty, values * sampling.repetition_penalty)
+    if choice.counts:
         ids = np.fromiter(choice.counts, np.int64)
-        times = np.fromiter(choice.counts.values(), np.float32)
-        row[ids] -= np.float32(sampling.frequency_penalty) * times + np.float32(sampling.presence_penalty) * (times > 0)
+        times = np.fromiter(choice.counts.values(), np.float64)
+        row[ids] -= sampling.frequency_penalty * times + sampling.presence_penalty * (times > 0)
     for token, bias in sampling.logit_bias:
-        row[token] += np.float32(bias)
+        row[token] += bias
     return row
 
 

@@ -1,0 +1,173 @@
+"""Every key of config.json is used, known not to matter, or an error that names it (cases K-03 and K-01)."""
+
+import json
+
+import pytest
+import torch
+import transformers
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+from lmc.diagnostics import LmcError
+from lmc.runtime.model.config import read_config
+from lmc.runtime.model.load import load_model
+from lmc.runtime.model.rope import UnsupportedRope, frequencies, read_rope, rope_table
+from tests.runtime.model import tiny
+
+LLAMA = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 100, "hidden_size": 64, "intermediate_size": 96,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256, "rms_norm_eps": 1e-5,
+}
+
+
+def written(folder, **keys):
+    config = {k: v for k, v in {**LLAMA, **keys}.items() if v != "absent"}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def faults(folder, **keys) -> str:
+    with pytest.raises(LmcError) as error:
+        read_config(written(folder, **keys))
+    assert all(str(folder / "config.json") in d.message for d in error.value.diagnostics)
+    return "\n".join(f"{d.code} {d.message}" for d in error.value.diagnostics)
+
+
+def test_reads_the_shape(tmp_path):
+    config = read_config(written(tmp_path))
+    assert (config.hidden, config.layers, config.heads, config.kv_heads, config.head_dim) == (64, 2, 4, 2, 16)
+    assert not (config.qkv_bias or config.output_bias or config.mlp_bias or config.qk_norm or config.tied)
+    assert config.norm_eps == 1e-5 and config.rope.theta == 10000.0
+
+
+@pytest.mark.parametrize("family", ["Llama", "Mistral", "Qwen2", "Qwen3"])
+def test_takes_what_transformers_writes(tmp_path, family):
+    getattr(transformers, f"{family}Config")(sliding_window=None).save_pretrained(tmp_path)
+    config = read_config(tmp_path)
+    assert config.family == family.lower() and config.qkv_bias == (family == "Qwen2") and config.qk_norm == (family == "Qwen3")
+
+
+def test_takes_the_published_default_models_keys(tmp_path):
+    """Those of SmolLM2's own config.json that the Llama family does not have."""
+    keys = {"is_llama_config": True, "rope_interleaved": False, "rope_scaling": None, "rope_theta": 100000, "pretraining_tp": 1,
+            "transformers.js_config": {"dtype": "q4"}, "torch_dtype": "bfloat16", "use_cache": True}
+    assert read_config(written(tmp_path, **keys)).rope.theta == 100000
+
+
+def test_unknown_key_is_named(tmp_path):
+    assert faults(tmp_path, logit_scale=0.5).startswith("E0812") and "`logit_scale` (value 0.5)" in faults(tmp_path, logit_scale=0.5)
+
+
+def test_all_faults_at_once(tmp_path):
+    text = faults(tmp_path, vocab_size="many", num_hidden_layers="absent", attn_logit_softcapping=50, hidden_act="gelu")
+    for part in ("`vocab_size` is \"many\"", "`num_hidden_layers` is missing", "`attn_logit_softcapping`", "`hidden_act` is \"gelu\""):
+        assert part in text
+
+
+@pytest.mark.parametrize(("keys", "part"), [
+    (dict(model_type="gpt2", architectures=["GPT2LMHeadModel"]), '"gpt2" is not supported'),
+    (dict(model_type="gemma2", architectures=["Gemma2ForCausalLM"]), '"gemma2" is not supported'),
+    (dict(architectures=["LlamaForSequenceClassification"]), "LlamaForSequenceClassification"),
+    (dict(model_type="absent", architectures="absent"), "model type null"),
+    (dict(rope_interleaved=True), "`rope_interleaved` = true"),
+    (dict(partial_rotary_factor=0.5), "`partial_rotary_factor` = 0.5"),
+    (dict(quantization_config={"bits": 4}), "`quantization_config`"),
+    (dict(model_type="mistral", architectures="absent", sliding_window=128), "`sliding_window` 128 is shorter"),
+    (dict(sliding_window="wide"), "`sliding_window`"),
+    (dict(model_type="qwen2", architectures="absent", use_sliding_window=True), "`use_sliding_window` = true"),
+    (dict(model_type="qwen2", architectures="absent", attention_bias=False), "`attention_bias` = false"),
+    (dict(layer_types=["full_attention", "sliding_attention"]), "`layer_types`"),
+    (dict(num_key_value_heads=3), "not a multiple of `num_key_value_heads`"),
+    (dict(hidden_size=65), "not a multiple of `num_attention_heads`"),
+    (dict(head_dim=15), "expected an even number"),
+    (dict(rms_norm_eps=-1), "`rms_norm_eps` is -1"),
+    (dict(tie_word_embeddings="yes"), "`tie_word_embeddings`"),
+    (dict(num_attention_heads=True), "`num_attention_heads` is true"),
+    (dict(num_attention_heads=0), "`num_attention_heads` is 0"),
+    (dict(rope_scaling={"type": "dynamic", "factor": 2.0}), "'dynamic'"),
+    (dict(rope_scaling={"rope_type": "yarn", "factor": 2.0}), "'yarn'"),
+    (dict(rope_scaling={"rope_type": "wavy"}), "'wavy'"),
+    (dict(rope_scaling={"rope_type": "linear"}), "`rope_scaling.factor` is None"),
+    (dict(rope_scaling={"rope_type": "linear", "factor": -2}), "`rope_scaling.factor` is -2"),
+    (dict(rope_scaling={"rope_type": "linear", "factor": 2.0, "attention_factor": 0.5}), "`rope_scaling.attention_factor`"),
+    (dict(rope_scaling={"rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}), "original_max"),
+    (dict(rope_parameters={"rope_type": "default", "rope_theta": 1e4}, rope_theta=5e5), "`rope_theta` is 500000.0"),
+    (dict(rope_parameters={"full_attention": {"rope_type": "default"}}), "full_attention"),
+    (dict(rope_scaling=[1]), "expected an object"),
+])
+def test_refuses_by_name(tmp_path, keys, part):
+    assert part in faults(tmp_path, **keys)
+
+
+@pytest.mark.parametrize("keys", [dict(sliding_window=256), dict(sliding_window=4096), dict(sliding_window=None)])
+def test_window_longer_than_used(tmp_path, keys):
+    assert read_config(written(tmp_path, model_type="mistral", architectures="absent", **keys)).max_positions == 256
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "\x00"])
+def test_damaged_config(tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(LmcError, match="config.json"):
+        read_config(tmp_path)
+
+
+def test_missing_config(tmp_path):
+    with pytest.raises(LmcError) as error:
+        read_config(tmp_path)
+    assert error.value.diagnostics[0].code == "E0804" and "config.json" in error.value.diagnostics[0].message
+
+
+SCALINGS = [
+    {"rope_type": "default"},
+    {"rope_type": "linear", "factor": 4.0},
+    {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 1024},
+]
+POSITIONS = [0, 100, 1000, 8192]
+
+
+def transformers_frequencies(scaling: dict) -> torch.Tensor:
+    config = transformers.LlamaConfig(hidden_size=64, num_attention_heads=1, max_position_embeddings=16384,
+                                      rope_parameters={"rope_theta": 500000.0, **scaling})
+    if scaling["rope_type"] == "default":
+        return transformers.models.llama.modeling_llama.LlamaRotaryEmbedding(config).inv_freq
+    return ROPE_INIT_FUNCTIONS[scaling["rope_type"]](config, "cpu")[0]
+
+
+@pytest.mark.parametrize("scaling", SCALINGS, ids=lambda s: s["rope_type"])
+def test_rotary_table_equals_transformers(scaling):
+    wanted = transformers_frequencies(scaling)
+    for keys in ({"rope_parameters": {"rope_theta": 500000.0, **scaling}}, {"rope_theta": 500000.0, "rope_scaling": scaling}):
+        config = read_rope(keys)
+        assert torch.equal(frequencies(config, 64), wanted)
+        cosines, sines = rope_table(config, 64, 8193)
+        angles = torch.tensor(POSITIONS)[:, None].float() * wanted
+        assert torch.equal(cosines[POSITIONS], angles.cos()) and torch.equal(sines[POSITIONS], angles.sin())
+
+
+def test_scalings_differ_from_one_another():
+    tables = [frequencies(read_rope({"rope_scaling": s, "rope_theta": 500000.0}), 64) for s in SCALINGS]
+    assert not any(torch.equal(a, b) for i, a in enumerate(tables) for b in tables[:i])
+
+
+@pytest.mark.parametrize("scaling", SCALINGS[:2], ids=lambda s: s["rope_type"])
+def test_rotary_frequencies_by_the_formula(scaling):
+    """Against the formula in float64, not only against transformers."""
+    got = frequencies(read_rope({"rope_scaling": scaling, "rope_theta": 500000.0}), 64).double()
+    wanted = 500000.0 ** (-torch.arange(0, 64, 2).double() / 64) / scaling.get("factor", 1.0)
+    assert ((got - wanted).abs() / wanted).max() < 1e-6
+
+
+def test_old_and_new_spelling_must_agree():
+    with pytest.raises(UnsupportedRope, match="different things"):
+        read_rope({"rope_parameters": {"rope_type": "linear", "factor": 2.0}, "rope_scaling": {"type": "linear", "factor": 4.0}})
+
+
+@pytest.mark.parametrize("scaling", SCALINGS, ids=lambda s: s["rope_type"])
+def test_logits_at_far_positions(tmp_path, scaling):
+    """A short prompt looks right even with wrong scaling; 1,500 tokens do not."""
+    model = tiny.build("Llama", max_position_embeddings=2048, num_hidden_layers=2, rope_parameters={"rope_theta": 10000.0, **scaling})
+    ours = load_model(tiny.save(model, tmp_path))
+    ours.allocate(1500)
+    tokens = tiny.ids(1500)
+    got = ours.forward([tiny.whole(tokens, list(range(1500)))])
+    wanted = tiny.reference_logits(model, tokens)
+    assert (got - wanted).abs().max() < 1e-4 * wanted.abs().max()
