@@ -1,0 +1,5 @@
+"""Syntax tree -> IR."""
+
+from lmc.parser.lower.program import lower
+
+__all__ = ["lower"]

@@ -1,0 +1,82 @@
+"""`match` -> `control.if` inside one another, in the order of the cases.
+
+    match act:                           %is: bool = union.is(%act)[member = "Search"]
+        case Search(q): obs = find(q)    control.if(%is) {
+        case Calc(e):   obs = calc(e)      %q: str = record.get(%act)[field = "query"] …
+                                         } { %e: str = record.get(%act)[field = "expr"] … }
+
+Where the cases exhaust the type, the last one needs no test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lmc.ir.builder import literal
+from lmc.ir.core import Operand
+from lmc.ir.ops import PureCall, RecordGet, UnionIs
+from lmc.parser import ast
+from lmc.parser.lower.control import branch
+from lmc.parser.lower.frame import Frame
+from lmc.types import BOOL, RecordT
+
+Body = Callable[[tuple[ast.Stmt, ...]], None]
+
+
+def match_cases(frame: Frame, statement: ast.Match, subject: Operand, body: Body) -> None:
+    """Lower the cases; `body` writes the statements of one."""
+    info = frame.checked.matches[statement]
+    _cases(frame, statement.cases, subject, body, exhaustive=info.exhaustive)
+
+
+def _cases(frame: Frame, cases: tuple[ast.Case, ...], subject: Operand, body: Body, *, exhaustive: bool) -> None:
+    if not cases or frame.closed:
+        return
+    case, rest = cases[0], cases[1:]
+
+    def taken() -> None:
+        _bind(frame, case, subject)
+        body(case.body)
+
+    if exhaustive and not rest or any(_always(p, subject) for p in case.patterns):
+        taken()
+        return
+    test = _any(frame, case.patterns, subject)
+    branch(frame, case.span, test, taken, lambda: _cases(frame, rest, subject, body, exhaustive=exhaustive))
+
+
+def _always(pattern: ast.Pattern, subject: Operand) -> bool:
+    if isinstance(pattern, ast.RecordPattern):
+        return isinstance(subject.type, RecordT)
+    return isinstance(pattern, ast.WildcardPattern)
+
+
+def _any(frame: Frame, patterns: tuple[ast.Pattern, ...], subject: Operand) -> Operand:
+    test = _test(frame, patterns[0], subject)
+    if len(patterns) == 1:
+        return test
+    more = branch(frame, patterns[0].span, test, lambda: literal(True), lambda: _any(frame, patterns[1:], subject), value=BOOL)
+    assert more is not None, "a test of a pattern does not leave"
+    return more
+
+
+def _test(frame: Frame, pattern: ast.Pattern, subject: Operand) -> Operand:
+    match pattern:
+        case ast.RecordPattern():
+            member = frame.checked.patterns[pattern].type.name
+            return frame.value(UnionIs, pattern.span, BOOL, "is", value=subject, member=member)
+        case ast.LiteralPattern(value=value):
+            return frame.value(PureCall, pattern.span, BOOL, "is", args=(subject, literal(value)), function="eq")
+    raise AssertionError(pattern)
+
+
+def _bind(frame: Frame, case: ast.Case, subject: Operand) -> None:
+    for pattern in case.patterns:
+        if not isinstance(pattern, ast.RecordPattern):
+            continue
+        bindings = frame.checked.patterns[pattern].bindings
+        if bindings and len(case.patterns) > 1:
+            frame.refuse(case.span, "a case with alternatives that bind names", "write one case for each")
+        for field, symbol in bindings:
+            value = frame.value(RecordGet, pattern.span, symbol.type, symbol.name, record=subject, field=field)
+            frame.names[symbol] = value
