@@ -1,6 +1,7 @@
-"""Shared by all tests: one thread, and the `--update` switch of golden files."""
+"""Shared by all tests: one thread, the `--update` switch of golden files, and the real model."""
 
 import os
+from pathlib import Path
 
 # Before torch is imported anywhere: two busy threads beside another process are up to 200 times slower, because barriers wait for a
 # thread that is not scheduled.
@@ -17,3 +18,12 @@ def pytest_addoption(parser):
 def update(request) -> bool:
     """Whether golden files are to be rewritten."""
     return request.config.getoption("--update")
+
+
+@pytest.fixture(scope="session")
+def model_folder() -> Path:
+    """The default model's folder, fetched and converted on first use into `$LMC_CACHE` or the user's cache."""
+    from lmc.runtime.model.registry import DEFAULT_MODEL, resolve_model
+
+    cache = os.environ.get("LMC_CACHE")
+    return resolve_model(DEFAULT_MODEL, Path(cache) if cache else Path.home() / ".cache" / "lmc")
