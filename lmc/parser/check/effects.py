@@ -1,0 +1,26 @@
+"""Statements that do nothing: `x == 3`, `s.strip()`, `len(xs)`.  Warned about, because something else was meant."""
+
+from __future__ import annotations
+
+from lmc.parser import ast
+from lmc.parser.check.body import Body
+from lmc.parser.check.model import BuiltinCall, MethodCall, RecordCall, ScoreCall
+from lmc.parser.check.relations import known
+
+_WITH_EFFECT = ("print", "input", "fail")
+
+
+def warn_without_effect(body: Body, value: ast.Expr) -> None:
+    """Warn where the value of an expression statement was all there is to it."""
+    found = body.facts.expr_types.get(value)
+    if found is None or not known(found):
+        return
+    if isinstance(value, ast.Call):
+        call = body.facts.calls.get(value)
+        drops = isinstance(call, (MethodCall, RecordCall, ScoreCall)) or isinstance(call, BuiltinCall) and call.name not in _WITH_EFFECT
+        if not drops:
+            return
+    help = "assign it: `x = …`"
+    if isinstance(value, ast.Compare) and value.ops == ("==",):
+        help = "to assign write one `=`; to check write `assert …`"
+    body.facts.warn("W111", "this value is not used", value, "the statement does nothing", help)
