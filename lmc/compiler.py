@@ -1,0 +1,78 @@
+"""The compiler, from top to bottom: parse -> check -> lower -> passes -> emit.
+
+    compiled = compile_file("examples/judge.lmp")
+    compiled.module       # IR after the passes
+    compiled.program      # what the machine runs
+
+Read this file first, and then the folder that each line of `compile_file` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lmc.backend.emit import emit
+from lmc.backend.program import Program
+from lmc.diagnostics import CompileError, Diagnostic
+from lmc.ir.core import Module
+from lmc.ir.verifier import verify
+from lmc.parser.check import Checked, check
+from lmc.parser.lower import lower
+from lmc.passes import run_passes
+
+#: Called after lowering (`"lower"`) and after each pass, with the module before and after.
+Observe = Callable[[str, Module, Module], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A program in all its forms.  `module` is the IR after the passes."""
+
+    checked: Checked
+    module: Module
+    program: Program
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What the checker found suspicious but not wrong."""
+        return tuple(d for d in self.checked.diagnostics if d not in self.checked.errors)
+
+
+def compile_file(path: str, *, level: int = 1, roots: tuple[str, ...] | None = None, passes: tuple[str, ...] | None = None,
+                 observe: Observe | None = None, read: Callable[[str], str] | None = None) -> Compiled:
+    """Compile the program whose root file is `path`.
+
+    `level` is that of `-O`, `passes` replaces its pipeline; `roots` are the folders that imports may not leave; `read` gives the text of
+    a file in place of the disk.  Raises `CompileError` with all diagnostics, located.
+    """
+    checked = check_file(path, roots=roots, read=read)
+    if checked.errors:
+        raise CompileError(checked.diagnostics, checked.sources)
+    try:
+        module = lower_program(checked)
+        if observe is not None:
+            observe("lower", module, module)
+        module = run_passes(module, level, passes, observe)
+        program = emit(module)
+    except RecursionError:
+        raise _too_deep(path, checked) from None
+    return Compiled(checked, module, program)
+
+
+def check_file(path: str, *, roots: tuple[str, ...] | None = None, read: Callable[[str], str] | None = None) -> Checked:
+    """Parse and check the root file and all that it imports.  Mistakes are in the result's diagnostics, none is raised."""
+    return check(path, roots=roots, read=read)
+
+
+def lower_program(checked: Checked) -> Module:
+    """The IR before any pass, verified."""
+    module = lower(checked)
+    verify(module)
+    return module
+
+
+def _too_deep(path: str, checked: Checked) -> CompileError:
+    message = f"an expression or block of `{path}` is nested too deeply to compile"
+    diagnostic = Diagnostic("E0901", message, None, help="bind inner parts to names, or move them into a `def`")
+    return CompileError(diagnostic, checked.sources)
