@@ -162,7 +162,7 @@ def targets(builder: Builder, span: Span, kids: list) -> tuple[Identifier, ...]:
 
 
 def _braces(builder: Builder, span: Span, kids: list) -> RecordExpr | DictExpr:
-    pairs = [pair.children for pair in kids[1:-1]]
+    pairs = [(_key(builder, pair.children[0]), pair.children[1]) for pair in kids[1:-1]]
     names = [key for key, _ in pairs if isinstance(key, Name)]
     if len(names) == len(pairs):
         return RecordExpr(span, tuple(_field(builder, key, value) for key, value in pairs))
@@ -170,6 +170,10 @@ def _braces(builder: Builder, span: Span, kids: list) -> RecordExpr | DictExpr:
         builder.error("E0112", "a name and a value as keys of the same braces", name.span, "this key is a name",
                       f'write `"{name.text}"` for a dict; a record `{{name: value}}` has names only')
     return DictExpr(span, tuple(key for key, _ in pairs), tuple(value for _, value in pairs))
+
+
+def _key(builder: Builder, key: Expr | Token) -> Expr:
+    return Name(builder.at(key), str(key)) if isinstance(key, Token) else key
 
 
 def _field(builder: Builder, key: Name, value: Expr) -> Keyword:

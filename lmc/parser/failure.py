@@ -142,10 +142,10 @@ def repairs(failure: Failure) -> list[str]:
     if failure.kind == "_INDENT":
         return []
     if failure.at_top:
-        fillers = ['test"":'] if failure.has_block else []
+        fillers = ['test"":'] if failure.has_block and failure.first in ("def", "part", "async", "extern", "test") else []
     elif failure.has_block:
         fillers = ["if _:", "case _:", "branch _:"]
     else:
-        fillers = ["pass", "_:_", "_=_", "_"]
+        fillers = ["pass", "_:_", "_=_", "_", ""]
     start = failure.line_start + failure.indent
     return [failure.masked[:start] + filler.ljust(room) + failure.masked[failure.line_end :] for filler in fillers if len(filler) <= room]

@@ -28,7 +28,7 @@ def _statement(failure: Failure) -> Finding | None:
     known = _STATEMENTS.get(failure.first)
     if known is None or failure.second in ("=", ".", ",", ")") or failure.index > 3 and failure.first != "async":
         return None
-    if failure.first == "print" and (failure.found is None or failure.index != 1):
+    if failure.second == "(":
         return None
     if failure.first == "with" and failure.found is None:
         return None
@@ -71,11 +71,14 @@ def _decorator(failure: Failure) -> Finding | None:
                    "call the function where you need it")
 
 
-def _lambda(failure: Failure) -> Finding | None:
+def _value(failure: Failure) -> Finding | None:
+    """A `lambda` or an `await` within a line."""
     for piece in (failure.before, failure.found):
         if piece is not None and piece.text == "lambda":
             return Finding("E0102", "there is no `lambda`", (piece.start, piece.end), "functions are not values",
                            "write a `def`, or a comprehension `[f(x) for x in xs]`")
+        if piece is not None and piece.text == "await":
+            return Finding("E0102", _STATEMENTS["await"][0], (piece.start, piece.end), "not in this language", _STATEMENTS["await"][1])
     return None
 
 
@@ -161,9 +164,10 @@ def _number(failure: Failure) -> Finding | None:
         ahead = failure.masked[dot.end : dot.end + 1]
         behind = failure.masked[dot.start - 1 : dot.start]
         if ahead.isdigit() and not _is_name(behind):
-            digits = failure.masked[dot.end :].split(" ")[0]
-            return Finding("E0014", "a number begins with a digit", (dot.start, dot.end), "a digit is missing before this", f"write `0.{_digits(digits)}`")
-        if behind.isdigit() and not ahead.isdigit():
+            return Finding("E0014", "a number begins with a digit", (dot.start, dot.end), "a digit is missing before this", f"write `0.{_digits(failure.masked[dot.end : dot.end + 20])}`")
+        if behind.isdigit() and ahead.isdigit():
+            return Finding("E0014", "a number with two points", (dot.start, dot.end), "the second point", "a number has one point; a range is `1..5`")
+        if behind.isdigit():
             return Finding("E0014", "a number ends with a digit", (dot.start, dot.end), "a digit is missing after this",
                            "write `1.0`; a range is `1..5`")
     if found and before and found.start == before.end or found and found.text[0].isdigit() and not found.text.isdigit():
@@ -199,5 +203,5 @@ def _guard(failure: Failure) -> Finding | None:
 
 
 HABITS: tuple[Callable[[Failure], Finding | None], ...] = (
-    _else_if, _decorator, _statement, _lambda, _python_import, _import_alias, _walrus, _ellipsis, _operator, _star_argument, _number, _guard,
+    _else_if, _decorator, _statement, _value, _python_import, _import_alias, _walrus, _ellipsis, _operator, _star_argument, _number, _guard,
 )

@@ -96,6 +96,8 @@ class _TooDeep(Exception):
 
 _PLAIN = re.compile(r"""[^"'#()\[\]{}\n\\rRfFbBuU]+""")
 _PREFIX = re.compile(r"""(?:[rR]?[fFbB]|[fFbB]?[rR]|[uU])(?=["'])""")
+_SINGLE = re.compile(r"(?:[^'\\\n]|\\.)*")
+_SINGLE_TRIPLE = re.compile(r"(?:[^'\\]|\\.|'(?!''))*", re.DOTALL)
 _LINE_STOP = re.compile(r'["\\\n]|\$\{')
 _BLOCK_STOP = re.compile(r'"""|\\|\$\{')
 _ITEM_HEAD = re.compile(r"(?:def|part|type|extern|pure|import|from|test|config)\b *(?:[\w\"]|:)")
@@ -105,7 +107,7 @@ _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 class _Scanner:
     """Reads the file once, left to right; a hole is read by the same methods, one level down."""
 
-    __slots__ = ("text", "places", "diagnostics", "comments", "depth", "fatal")
+    __slots__ = ("text", "places", "diagnostics", "comments", "depth", "holes", "fatal")
 
     def __init__(self, text: str, places: Places):
         self.text = text
@@ -113,6 +115,7 @@ class _Scanner:
         self.diagnostics: list[Diagnostic] = []
         self.comments: dict[int, str] = {}
         self.depth = 0
+        self.holes = 0
         self.fatal: list[int] = []
         """Offsets of mistakes that make their item unreadable."""
 
@@ -176,6 +179,9 @@ class _Scanner:
 
     def _unclosed(self, start: int, body: int, triple: bool) -> int:
         """Report it, and say where to go on: the end of the line, or the next item for a block."""
+        if not triple and self.holes:
+            # The quote was meant to close the text around the hole; the hole itself is reported.
+            return _find(self.text, "\n", body)
         if not triple:
             self.error("E0005", "this string is not closed", start, body, "it begins here",
                        'close it with `"` on the same line, or use a block: `"""`, a line break, the text, and `"""` on its own line')
@@ -191,8 +197,10 @@ class _Scanner:
         mark = "'''" if triple else "'"
         body = quote + len(mark)
         line_end = _find(self.text, "\n", body)
-        end = self.text.find(mark, body)
-        if end < 0 or (not triple and end > line_end):
+        closed = (_SINGLE_TRIPLE if triple else _SINGLE).match(self.text, body)
+        end = closed.end() if closed else -1
+        # In 'it's' the second quote is an apostrophe: where the string ends is not known.
+        if not self.text.startswith(mark, end) or (not triple and self.text[end + 1 : end + 2].isalnum()):
             self.error("E0010", "a string is written with double quotes", start, body, "a single quote opens nothing here",
                        'write "…"; text that holds double quotes fits in `"""…"""`')
             return StringSource(start, body, line_end, line_end, True, False, ())
@@ -222,8 +230,10 @@ class _Scanner:
                 return None
             return HoleSource(start, end + 1, None)
         self._enter(start, _HOLE_LEVELS)
+        self.holes += 1
         hole = _Hole(start)
         code = self.code(content, hole)
+        self.holes -= 1
         self.depth -= _HOLE_LEVELS
         if hole.end is None:
             self.error("E0008", "this hole is not closed", start, content, "it begins here",
@@ -389,6 +399,9 @@ def _items(masked: str, scanner: _Scanner) -> list[ItemSource]:
     """Cut at lines that begin at column 1 and check the indentation of each piece."""
     lines = [(m.end(), m[1]) for m in _LINE.finditer(masked)]
     starts = [at for at, indent in lines if not indent]
+    if lines and lines[0][1].strip("\t"):
+        at, indent = lines[0]
+        scanner.error("E0017", "the first line is indented", at - len(indent), at, "no block begins here", "begin it at the start of the line")
     _check_tabs(lines, scanner)
     _check_indents(lines, scanner)
     ends = [*starts[1:], len(masked)]
@@ -402,8 +415,8 @@ def _check_tabs(lines: list[tuple[int, str]], scanner: _Scanner) -> None:
     scanner.fatal += [at for at, _ in tabbed]
     if tabbed:
         at, indent = tabbed[0]
-        more = f" (and {len(tabbed) - 1} more lines)" if len(tabbed) > 1 else ""
-        scanner.error("E0003", f"a tab in the indentation{more}", at - len(indent), at, "indent with spaces",
+        where = f"of {len(tabbed)} lines" if len(tabbed) > 1 else "of this line"
+        scanner.error("E0003", f"tabs in the indentation {where}", at - len(indent), at, "indent with spaces",
                       "replace each tab by four spaces")
 
 

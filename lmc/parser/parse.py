@@ -20,8 +20,11 @@ from lmc.parser.build import MAX_DEPTH, Builder, too_deep
 from lmc.parser.grammar import parse_tree
 from lmc.parser.layout import Code, HoleSource, ItemSource, Layout, scan
 from lmc.parser.places import Places
+from lmc.parser.read import read_source
 from lmc.parser.failure import Failure, repairs
 from lmc.parser.syntax_errors import explain
+
+__all__ = ["ParseResult", "parse_file", "read_source"]
 
 _MAX_ERRORS_PER_ITEM = 10
 

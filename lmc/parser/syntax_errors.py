@@ -23,7 +23,7 @@ def explain(failure: Failure, base: int, places, *, hole: tuple[int, int] | None
         span = places.span(*hole)
         return Diagnostic("E0117", "this hole is empty", span, "expected a value",
                           "write an expression, `${# … }` for a comment, or `\\${` for the characters themselves")
-    for rule in (*HABITS, *(_HOLE_RULES if hole else ()), *RULES):
+    for rule in (*(_HOLE_RULES if hole else ()), *HABITS, *RULES):
         finding = rule(failure)
         if finding is not None:
             break
@@ -53,7 +53,15 @@ def _format_spec(failure: Failure) -> Finding | None:
                    "a hole holds only an expression", "compute the text in the expression, for instance `${round(x, 2)}` or `${str(x)}`")
 
 
-_HOLE_RULES = (_format_spec,)
+def _hole_ends(failure: Failure) -> Finding | None:
+    if failure.found is not None:
+        return None
+    before = failure.pieces[-1]
+    return Finding("E0101", f"expected a value after `{before.text}`, found the end of the hole", _end_of_line(failure),
+                   "a value is missing here", "write a name, a number, a string, a list or a call")
+
+
+_HOLE_RULES = (_format_spec, _hole_ends)
 
 
 # -------------------------------------------------------------------- blocks
@@ -93,7 +101,7 @@ def _missing_colon(failure: Failure) -> Finding | None:
 
 def _stray_clause(failure: Failure) -> Finding | None:
     owner = _CLAUSES.get(failure.first)
-    if owner is None or failure.index == 0 or (failure.pieces and failure.second in ("=", "(", ".")):
+    if owner is None or failure.second in ("=", "(", "."):
         return None
     place = (failure.pieces[0].start, failure.pieces[0].end)
     return Finding("E0106", f"`{failure.first}` without {owner[0]}", place, owner[1], owner[2])
@@ -109,6 +117,15 @@ _CLAUSES = {
 }
 
 
+def _wrong_line(failure: Failure) -> Finding | None:
+    """A line that cannot stand in the block of a `match` or of a `fork:`."""
+    for terminal, owner, line in (("CASE", "match", "case …:"), ("BRANCH", "fork:", "branch name:")):
+        if terminal in failure.expected and failure.expected <= {terminal, "_DEDENT"} and failure.found is not None:
+            return Finding("E0105", f"only `{line}` lines stand in a `{owner}`", _here(failure), f"expected `{line}`",
+                           f"move the line above the `{owner.rstrip(':')}`, or into one of its blocks")
+    return None
+
+
 def _try_without_except(failure: Failure) -> Finding | None:
     if failure.expected != {"EXCEPT"}:
         return None
@@ -120,7 +137,7 @@ def _try_without_except(failure: Failure) -> Finding | None:
 
 
 def _item_word_inside(failure: Failure) -> Finding | None:
-    if failure.at_top or failure.index == 0 or failure.first not in ("def", "part", "type", "extern", "pure", "import", "from", "test", "config"):
+    if failure.at_top or failure.first not in ("def", "part", "type", "extern", "pure", "import", "from", "test", "config"):
         return None
     if failure.second in ("=", "(", ".", "["):
         return None
@@ -130,11 +147,13 @@ def _item_word_inside(failure: Failure) -> Finding | None:
 
 
 def _statement_at_top(failure: Failure) -> Finding | None:
-    if not failure.at_top or failure.index > 1 or not failure.pieces:
+    if not failure.at_top or not failure.pieces:
         return None
     first = failure.pieces[0]
-    if first.text in words.KEYWORDS | words.ROLES - {"import", "from", "def"} and first.text not in ("import", "from", "def"):
+    if first.text in _STATEMENT_WORDS and failure.second != "=":
         what = f"`{first.text}` at the top level"
+    elif failure.index > 1:
+        return None
     elif first.is_string:
         what = "a text at the top level"
     elif first.is_word and failure.second in ("(", ".", "["):
@@ -143,6 +162,9 @@ def _statement_at_top(failure: Failure) -> Finding | None:
         return None
     help = "use a `#` comment for notes" if first.is_string else "put it into a function: `def main():`"
     return Finding("E0108", what, (first.start, first.end), "only imports, constants, types, functions, tests and config stand here", help)
+
+
+_STATEMENT_WORDS = (words.KEYWORDS | words.ROLES) - {"import", "from", "def"}
 
 
 def _reserved_target(failure: Failure) -> Finding | None:
@@ -199,6 +221,14 @@ def _missing_comma(failure: Failure) -> Finding | None:
                    f"put a `,` or an operator between {_name(before)} and {_name(found)}")
 
 
+def _declaration(failure: Failure) -> Finding | None:
+    """`x: int` alone."""
+    if failure.found is not None or failure.second != ":" or "EQUAL" not in failure.expected:
+        return None
+    return Finding("E0101", f"`{failure.first}` is declared without a value", _end_of_line(failure), "expected `=` and a value",
+                   f"write `{failure.first}: type = value`; a name need not be declared before it is assigned")
+
+
 def _missing_value(failure: Failure) -> Finding | None:
     if "INT" not in failure.expected or "STRING" not in failure.expected:
         return None
@@ -211,10 +241,10 @@ def _missing_value(failure: Failure) -> Finding | None:
 
 def _anything(failure: Failure) -> Finding:
     found = failure.found
-    what = _name(found) if found else "the end of the line"
+    what = _name(found) if found else ""
     wanted = _expected(failure.expected)
-    message = f"unexpected {what}" + (f", expected {wanted}" if wanted else "")
-    return Finding("E0101", message, _here(failure), "the program makes no sense to the parser from here", _advice(failure))
+    message = (f"unexpected {what}" if found else "the line ends too early") + (f", expected {wanted}" if wanted else "")
+    return Finding("E0101", message, _here(failure), "not expected here", _advice(failure))
 
 
 def _advice(failure: Failure) -> str:
@@ -252,6 +282,6 @@ def _expected(terminals: frozenset[str]) -> str:
 
 
 RULES: tuple[Callable[[Failure], Finding | None], ...] = (
-    _unexpected_indent, _missing_block, _try_without_except, _stray_clause, _item_word_inside, _statement_at_top, _reserved_target,
-    _missing_colon, _adjacent_strings, _comprehension, _braces, _tuple, _missing_comma, _missing_value, _anything,
+    _unexpected_indent, _missing_block, _wrong_line, _try_without_except, _stray_clause, _item_word_inside, _statement_at_top, _reserved_target,
+    _missing_colon, _adjacent_strings, _comprehension, _braces, _tuple, _missing_comma, _declaration, _missing_value, _anything,
 )
