@@ -22,7 +22,7 @@ from lmc.regex.dfa import DEAD, ByteDfa
 class TokenIndex:
     """`token_bytes[id]` are the bytes of a token, empty for control tokens."""
 
-    __slots__ = ("size", "longest", "single_bytes", "ids", "node_of_id", "parent", "byte", "levels", "_sorted", "_sorted_ids")
+    __slots__ = ("size", "longest", "single_bytes", "ids", "node_of_id", "parent", "byte", "levels", "_sorted", "_order")
 
     def __init__(self, token_bytes: Sequence[bytes]):
         self.size = len(token_bytes)
@@ -35,7 +35,7 @@ class TokenIndex:
         self._build(spelled)
         order = sorted(range(len(spelled)), key=spelled.__getitem__)
         self._sorted = [spelled[i] for i in order]
-        self._sorted_ids = self.ids[order]
+        self._order = np.array(order, np.int64)
 
     def _build(self, spelled: list[bytes]) -> None:
         """Node 0 is the root; the nodes of a level stand together, `levels[d]` being the first of depth d + 1."""
@@ -58,22 +58,32 @@ class TokenIndex:
         """Sorted ids of the tokens that may come first where `prefix` must be spelled and anything may follow."""
         found = [self.exactly(prefix[:cut]) for cut in range(1, len(prefix)) if len(self.heal_only(prefix[cut:]))]
         first, past = self._beginning_with(prefix)
-        return np.sort(np.concatenate([*found, self._sorted_ids[first:past]]))
+        return np.sort(np.concatenate([*found, self.ids[self._order[first:past]]]))
 
     def exactly(self, data: bytes) -> np.ndarray:
         """Ids of the tokens with these bytes."""
-        return self._sorted_ids[bisect_left(self._sorted, data) : bisect_right(self._sorted, data)]
+        return self.ids[self._order[bisect_left(self._sorted, data) : bisect_right(self._sorted, data)]]
 
-    def after_prefix(self, prefix: bytes, dfa: ByteDfa, state: int) -> tuple[np.ndarray, np.ndarray]:
-        """Ids of the tokens that begin with `prefix`, and the state that the rest of each leads to from `state`."""
+    def after_prefix(self, prefix: bytes, dfa: ByteDfa, state: int) -> np.ndarray:
+        """For each of `ids` the automaton's state after what follows `prefix` in the token, having been in `state` before it.
+
+        `DEAD` for tokens that do not begin with `prefix`.
+        """
+        states = np.zeros(len(self.parent), np.int32)
         first, past = self._beginning_with(prefix)
-        tails = [data[len(prefix) :] for data in self._sorted[first:past]]
-        states = np.full(len(tails), state, np.int32)
-        for depth in range(max(map(len, tails), default=0)):
-            longer = [i for i, tail in enumerate(tails) if len(tail) > depth]
-            classes = dfa.byte_class[[tails[i][depth] for i in longer]]
-            states[longer] = dfa.table[states[longer], classes]
-        return self._sorted_ids[first:past], states
+        if first == past:
+            return states[self.node_of_id]
+        node = self.node_of_id[self._order[first]]
+        for _ in range(len(self._sorted[first]) - len(prefix)):
+            node = self.parent[node]
+        states[node] = state
+        # All other nodes of this level are dead, and so is all that hangs on them.
+        for begin, end in zip(self.levels[len(prefix) :], self.levels[len(prefix) + 1 :]):
+            level = dfa.table[states[self.parent[begin:end]], dfa.byte_class[self.byte[begin:end]]]
+            if not level.any():
+                break
+            states[begin:end] = level
+        return states[self.node_of_id]
 
     def _beginning_with(self, prefix: bytes) -> tuple[int, int]:
         # No token is longer than `longest`, so this bound is above all that begin with `prefix`.
