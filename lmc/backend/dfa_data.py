@@ -1,0 +1,61 @@
+"""An automaton as JSON data and back: arrays as base64 of little-endian integers.
+
+What is read is checked, so that no table can lead outside of itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+import numpy as np
+
+from lmc.backend.data import BadData, Fields
+from lmc.regex.dfa import DEAD, ByteDfa
+
+#: More than a thousand times what the regex builder lets through, minimised.
+_MAX_STATES = 10_000_000
+
+
+def dfa_to_data(dfa: ByteDfa) -> dict[str, Any]:
+    return {
+        "source": dfa.source,
+        "states": dfa.table.shape[0],
+        "classes": dfa.table.shape[1],
+        "byte_class": _encode(dfa.byte_class, "<u1"),
+        "table": _encode(dfa.table, "<i4"),
+        "accepting": _encode(dfa.accepting, "<u1"),
+    }
+
+
+def dfa_from_data(data: Any) -> ByteDfa:
+    """Raises `BadData`."""
+    fields = Fields(data, "an automaton")
+    states, classes = fields.take("states", int), fields.take("classes", int)
+    if not 2 <= states <= _MAX_STATES or not 1 <= classes <= 256:
+        raise BadData(f"an automaton of {states} states and {classes} byte classes")
+    byte_class = _decode(fields.take("byte_class", str), "<u1", 256)
+    table = _decode(fields.take("table", str), "<i4", states * classes).reshape(states, classes)
+    accepting = _decode(fields.take("accepting", str), "<u1", states)
+    source = fields.take("source", str)
+    fields.end()
+    if byte_class.max() >= classes or table.min() < 0 or table.max() >= states or accepting.max() > 1:
+        raise BadData("an automaton that leads outside of its table")
+    if table[DEAD].any() or accepting[DEAD]:
+        raise BadData("an automaton whose dead state is alive")
+    return ByteDfa(byte_class.astype(np.uint8), table.astype(np.int32), accepting.astype(bool), source)
+
+
+def _encode(array: np.ndarray, kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).astype(kind).tobytes()).decode("ascii")
+
+
+def _decode(text: str, kind: str, count: int) -> np.ndarray:
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise BadData("an array that is not base64") from None
+    if len(data) != count * np.dtype(kind).itemsize:
+        raise BadData(f"an array of {len(data)} bytes where {count} elements are wanted")
+    return np.frombuffer(data, dtype=kind)
