@@ -79,12 +79,12 @@ def _packed(weight: torch.Tensor) -> torch.Tensor | None:
     """The weight in oneDNN's own layout, or None where this torch or this machine cannot."""
     if not torch.backends.mkldnn.is_available() or weight.device.type != "cpu":
         return None
-    if weight.dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        return None
     if weight.dtype not in (torch.float32, torch.bfloat16):
         return None
     try:
         # Names of torch's inductor, not a public interface: each use is a probe.
+        if weight.dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+            return None
         packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), None)
         probe = torch.zeros(1, weight.shape[1], dtype=weight.dtype)
         result = torch.ops.mkldnn._linear_pointwise(probe, packed, None, "none", [], "")

@@ -16,6 +16,7 @@ import torch
 
 from lmc.diagnostics import Diagnostic, LmcError
 from lmc.runtime.model.config import ModelConfig, read_config
+from lmc.runtime.model.exact import check_exact
 from lmc.runtime.model.linear import ExactLinear, Linear
 from lmc.runtime.model.llama import Layer, Llama
 from lmc.runtime.model.weights import StoredTensor, find_tensors, read_tensors
@@ -41,6 +42,8 @@ def load_model(folder: Path, *, dtype: str = "float32", deterministic: bool = Fa
         weights.drop_tied_head(folder)
     model = _build(config, weights)
     weights.assert_all_used()
+    if deterministic:
+        check_exact(model)
     return model
 
 

@@ -6,6 +6,7 @@ import torch
 from lmc.diagnostics import LmcError
 from lmc.runtime.batch import Row
 from lmc.runtime.model.linear import ExactLinear, Linear
+from lmc.runtime.model.llama import Llama
 from lmc.runtime.model.load import load_model
 from tests.runtime.model import tiny
 
@@ -197,6 +198,21 @@ def test_exact_linear_pads_where_the_kernel_is_not_invariant():
     calls = iter(range(10_000))
     with pytest.raises(LmcError) as error:
         ExactLinear(lambda x: x + next(calls), 8, torch.float32)
+    assert error.value.diagnostics[0].code == "E0816"
+
+
+@pytest.mark.parametrize("fault", ["neighbours", "chunks"])
+def test_a_machine_that_is_not_exact_is_refused(llama, monkeypatch, fault):
+    """Loading tries the promise on the model itself."""
+    plain = Llama._silu
+
+    def by_company(self, x):
+        return plain(self, x) * (1.0 + (len(x) if fault == "neighbours" else x.shape[0] == 1) * 2.0**-20)
+
+    monkeypatch.setattr(Llama, "_silu", by_company)
+    load_model(llama[1])
+    with pytest.raises(LmcError) as error:
+        load_model(llama[1], deterministic=True)
     assert error.value.diagnostics[0].code == "E0816"
 
 
