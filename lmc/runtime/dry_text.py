@@ -8,6 +8,9 @@ is made from the lists below alone, so it is the same everywhere.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cache
 
 END_OF_TEXT, TURN_START, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
@@ -43,10 +46,16 @@ class DryTokenizer:
         self.control_ids = frozenset(self._control.values())
         self.end_ids = frozenset(self._control[text] for text in ends)
         self.bos_id: int | None = None
+        self.eos_id: int | None = self._control[ends[0]]
+        self.begin_id = self.eos_id  # as in `Tokenizer`: what stands before text that nothing comes before
+        self.lossy = False
         self._ids = {data: i for i, data in enumerate(self.token_bytes) if data}
+        self._sorted_bytes = sorted(self._ids)
+        # The longest first, so that no marker is taken for a shorter one that it begins with.
+        self._control_pattern = re.compile("|".join(map(re.escape, sorted(control, key=len, reverse=True))))
 
-    def encode(self, text: str) -> list[int]:
-        """Ids of ordinary text; the spelling of a control token is ordinary text too."""
+    def encode(self, text: str, *, at_start: bool = False) -> list[int]:
+        """Ids of ordinary text; the spelling of a control token is ordinary text too.  `at_start` makes no difference here."""
         data = text.encode()
         ids, start = [], 0
         while start < len(data):
@@ -55,7 +64,7 @@ class DryTokenizer:
             start += length
         return ids
 
-    def decode_bytes(self, ids: list[int] | tuple[int, ...]) -> bytes:
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of the ids; control tokens have none."""
         return b"".join(self.token_bytes[i] for i in ids)
 
@@ -63,9 +72,23 @@ class DryTokenizer:
         """The id of the control token that is spelled so."""
         return self._control.get(text)
 
-    def control_text(self, token: int) -> str:
-        """How a control token is spelled."""
-        return next(text for text, i in self._control.items() if i == token)
+    def control_text(self, id: int) -> str:
+        """How a control token is spelled; the empty string for any other id."""
+        return next((text for text, i in self._control.items() if i == id), "")
+
+    def split_control(self, text: str) -> tuple[int | str, ...]:
+        """A template's text as control tokens (ids) and ordinary text between them (never empty)."""
+        pieces: list[int | str] = []
+        place = 0
+        for found in self._control_pattern.finditer(text):
+            pieces += [text[place : found.start()], self._control[found[0]]]
+            place = found.end()
+        return tuple(piece for piece in (*pieces, text[place:]) if piece != "")
+
+    def begins_longer_token(self, data: bytes) -> bool:
+        """Whether `data` is a proper prefix of what some token spells."""
+        after = bisect_right(self._sorted_bytes, data)
+        return after < len(self._sorted_bytes) and self._sorted_bytes[after].startswith(data)
 
 
 @cache

@@ -1,0 +1,45 @@
+"""`lmc check f.lmp …`: everything that is wrong with some programs, at once, with no model."""
+
+from __future__ import annotations
+
+import click
+
+from lmc.cli.exits import OK, WRONG
+from lmc.diagnostics import CompileError, Diagnostic, Severity, render_all
+
+
+@click.command("check")
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option("--quiet", "-q", is_flag=True, help="Diagnostics only, no count.")
+def check(files: tuple[str, ...], quiet: bool) -> int:
+    """Check programs; exit 1 if one has errors."""
+    found: dict[tuple[object, ...], Diagnostic] = {}
+    sources: dict[str, str] = {}
+    for file in files:
+        diagnostics, texts = _check_file(file)
+        sources.update(texts)
+        # A file that two programs import is reported once.
+        found.update({(d.code, d.span, d.message): d for d in diagnostics})
+    if found:
+        click.echo(render_all(found.values(), sources), err=True)
+    errors = sum(d.severity is Severity.ERROR for d in found.values())
+    if not quiet:
+        click.echo(("\n" if found else "") + _count(errors, len(found) - errors, len(files)), err=True)
+    return WRONG if errors else OK
+
+
+def _check_file(file: str) -> tuple[tuple[Diagnostic, ...], dict[str, str]]:
+    from lmc.compiler import check_file
+
+    try:
+        checked = check_file(file)
+    except CompileError as error:
+        return error.diagnostics, error.sources
+    return checked.diagnostics, checked.sources
+
+
+def _count(errors: int, warnings: int, files: int) -> str:
+    def number(count: int, what: str) -> str:
+        return f"{count} {what}{'' if count == 1 else 's'}"
+
+    return f"{number(errors, 'error')}, {number(warnings, 'warning')} in {number(files, 'file')}"

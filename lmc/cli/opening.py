@@ -1,0 +1,95 @@
+"""From the options of a command to a machine: the model flags that `run` and `test` share, and who loads what.
+
+    --model NAME --dtype float32 --pool-tokens N --dry --deterministic --extern tools.py --seed N --temperature …
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from lmc.backend.program import Program
+    from lmc.runtime.instance import RunOptions
+    from lmc.runtime.machine import Machine
+
+_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
+
+
+def model_options() -> list[click.Parameter]:
+    """Fresh options: which model, which host functions, and how it samples."""
+    number = {"type": float, "metavar": "X"}
+    return [
+        click.Option(["--model"], metavar="NAME", help="A short name, a folder or a hub id. Default: the program's, else `default`."),
+        click.Option(["--dtype"], type=click.Choice(["float32", "bfloat16"]), default="float32", help="Default: float32."),
+        click.Option(["--dry"], is_flag=True, help="Answer from a stand-in model that needs no files."),
+        click.Option(["--deterministic"], is_flag=True, help="The same bits whatever else runs."),
+        click.Option(["--pool-tokens"], type=click.IntRange(2), metavar="N", help="Size of the key-value pool. Default: a quarter of the free memory."),
+        click.Option(["--extern"], multiple=True, metavar="FILE.py", help="Python file with the program's externs; may be repeated."),
+        click.Option(["--seed"], type=click.IntRange(0, 2**64 - 1), metavar="N", help="Program seed. Default: drawn at random."),
+        click.Option(["--temperature"], **number, help="For every gen that does not give its own, as the following."),
+        click.Option(["--top-p"], **number),
+        click.Option(["--top-k"], type=int, metavar="N"),
+        click.Option(["--min-p"], **number),
+        click.Option(["--frequency-penalty"], **number),
+        click.Option(["--presence-penalty"], **number),
+        click.Option(["--repetition-penalty"], **number),
+        click.Option(["--max-calls"], type=click.IntRange(1), metavar="N", help="Budget of model calls per run. Default: 1,000."),
+        click.Option(["--max-tokens"], type=click.IntRange(1), metavar="N", help="Budget of generated tokens per run. Default: 200,000."),
+        click.Option(["-O", "level"], type=click.Choice(["0", "1"]), default="1", help="0 runs the program as written, 1 optimised."),
+        click.Option(["--quiet", "-q"], is_flag=True, help="No summary, no progress."),
+    ]
+
+
+def run_options(given: Mapping[str, Any]) -> RunOptions:
+    """The options of a run, checked.  Raises `UsageError`."""
+    from lmc.runtime.instance import Budgets, RunOptions
+    from lmc.runtime.options import check_overrides
+
+    overrides = {name: given[name] for name in _SAMPLING if given.get(name) is not None}
+    if given.get("stream"):
+        overrides["stream"] = True
+    budgets = {k: given[f"max_{k}"] for k in ("calls", "tokens") if given.get(f"max_{k}") is not None}
+    return RunOptions(seed=given.get("seed"), overrides=check_overrides(overrides), budgets=Budgets(**budgets))
+
+
+@asynccontextmanager
+async def opened_machine(program: Program, given: Mapping[str, Any]) -> AsyncIterator[Machine]:
+    """The program on its model; the model is loaded in a thread, so that Ctrl-C is heard meanwhile."""
+    from lmc.embed import cache_folder
+    from lmc.runtime.daemon_call import call_in_daemon
+    from lmc.runtime.host import bind_externs, load_extern_file
+
+    functions: dict[str, Any] = {}
+    for file in given["extern"]:
+        functions.update(load_extern_file(Path(file)))
+    externs = bind_externs(program, functions)
+    session = await call_in_daemon(_open, {
+        "model": given["model"] or program.config.get("model", "default"), "cache": cache_folder(), "dry": given["dry"],
+        "dtype": given["dtype"], "deterministic": given["deterministic"], "pool_tokens": given["pool_tokens"],
+    }, given["quiet"])
+    try:
+        from lmc.runtime.machine import Machine
+
+        yield await call_in_daemon(Machine, program, session, externs)
+    finally:
+        session.close()
+
+
+def _open(settings: dict[str, Any], quiet: bool) -> Any:
+    # The first import of torch takes a second or more: it belongs into this thread.
+    from lmc.runtime.model.progress import ProgressBar, silent
+    from lmc.runtime.open_session import open_session
+
+    if quiet:
+        return open_session(**settings, progress=silent)
+    bar = ProgressBar(sys.stderr)
+    try:
+        return open_session(**settings, progress=bar, say=lambda text: print(text, file=sys.stderr))
+    finally:
+        bar.close()

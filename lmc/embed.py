@@ -1,0 +1,274 @@
+"""Programs as Python modules.
+
+    import lmc
+
+    with lmc.load("judge.lmp", externs={"search": search}) as m:
+        verdict = m.judge(essay="…", dimensions=["clarity"])     # Verdict(grade='A', overall=4, summary='…')
+        verdicts = m.judge.batch([{"essay": e} for e in essays])
+        verdict = await m.aio.judge(essay="…")
+
+The model is loaded at the first call and shared by all calls, from any thread.  A private thread runs the event loop, so this works
+in notebooks too.  Everything heavy is imported when it is first needed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from lmc.diagnostics import Diagnostic, LmcError, UsageError
+
+if TYPE_CHECKING:
+    from lmc.backend.program import FunctionCode, Program
+    from lmc.runtime.instance import RunOptions, Sinks
+    from lmc.runtime.loop_thread import LoopThread
+    from lmc.runtime.machine import Machine
+    from lmc.runtime.report import Report
+    from lmc.runtime.session import Session
+
+
+def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Mapping[str, Callable[..., Any]] | None = None,
+         dry: bool = False, dtype: str = "float32", deterministic: bool = False, pool_tokens: int | None = None, seed: int | None = None,
+         sampling: Mapping[str, Any] | None = None, max_calls: int | None = None, max_tokens: int | None = None,
+         print: Callable[[str], None] | None = None, stream: Callable[[str], None] | None = None,
+         input: Callable[[str], str] | None = None, level: int = 1, cache: str | os.PathLike[str] | None = None) -> Module:
+    """Compile a `.lmp` file, or read a `.lmpc` artifact, and give its public functions as callables.
+
+    model: a short name, a folder or a hub id; above the program's `config`, which is above the default model
+    externs: a Python function for each `extern` that the program declares
+    dry: answer from a stand-in model that needs no files
+    seed: the program seed; without it each call draws its own
+    sampling: options for all `gen`s that do not give them, such as {"temperature": 0.7}
+    max_calls, max_tokens: the budget of one call of a function: calls of the model, tokens generated
+    print, stream, input: where `print` and streamed text go, and where lines come from; standard output and input by default
+    level: 0 runs the program as it is written, 1 optimised; no token differs
+    Raises `CompileError` with everything that is wrong, or `UsageError` for a wrong argument.
+    """
+    from lmc.runtime.instance import Budgets, RunOptions, Sinks
+    from lmc.runtime.options import check_overrides
+
+    program = load_program(Path(path), level=level)
+    budgets = {k: v for k, v in (("calls", max_calls), ("tokens", max_tokens)) if v is not None}
+    options = RunOptions(seed=seed, overrides=check_overrides(sampling or {}), budgets=Budgets(**budgets))
+    write = stream or _write
+    sinks = Sinks(print or builtins.print, lambda path, text: write(text), input or builtins.input)
+    settings = {"model": model or program.config.get("model", "default"), "dry": dry, "dtype": dtype, "deterministic": deterministic,
+                "pool_tokens": pool_tokens, "cache": Path(cache) if cache is not None else cache_folder()}
+    return Module(program, externs or {}, options, sinks, asks=input is not None, settings=settings)
+
+
+def load_program(path: Path, *, level: int = 1) -> Program:
+    """The program of a `.lmp` source, compiled, or of a `.lmpc` artifact.  Raises `CompileError`, or `UsageError` without a file."""
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise UsageError(Diagnostic("E0853", f"`{path}` {what}, expected a `.lmp` or `.lmpc` file", None, help=_similar(path)))
+    if path.suffix == ".lmpc":
+        from lmc.backend.serialize import read_program
+
+        return read_program(path.read_bytes(), str(path))
+    from lmc.compiler import compile_file
+
+    return compile_file(str(path), level=level).program
+
+
+def cache_folder() -> Path:
+    """Where fetched models are kept: `$LMC_CACHE`, else `lmc` in the user's cache folder."""
+    given = os.environ.get("LMC_CACHE")
+    if given:
+        return Path(given).expanduser()
+    user = os.environ.get("XDG_CACHE_HOME")
+    return (Path(user) if user else Path.home() / ".cache") / "lmc"
+
+
+class Module:
+    """The public functions of a program, as attributes.  Use it as a context manager, or `close` it, to free the model.
+
+    aio: the same functions as coroutine functions
+    types: the dataclasses of the program's records
+    """
+
+    def __init__(self, program: Program, externs: Mapping[str, Callable[..., Any]], options: RunOptions, sinks: Sinks, *, asks: bool,
+                 settings: Mapping[str, Any]):
+        from lmc.runtime.host import bind_externs
+        from lmc.runtime.report import Report
+
+        self._program = program
+        self._externs = bind_externs(program, externs, strict=True)
+        self._options, self._sinks, self._asks, self._settings = options, sinks, asks, settings
+        self._lock = threading.Lock()
+        self._engine: _Engine | None = None
+        self._closed = False
+        self._report = Report()
+        self._functions = {name: Function(self, program.functions[name]) for name in program.entries}
+        self.aio = SimpleNamespace(**{name: f.start for name, f in self._functions.items()})
+        self.types = SimpleNamespace(**{t.name.rpartition(".")[2]: made for t in program.types
+                                        if (made := self._externs.types.class_of(t.name)) is not None})
+
+    @property
+    def report(self) -> Report:
+        """The numbers of all calls so far."""
+        return self._report
+
+    def close(self) -> None:
+        """Cancel what runs, and free the model.  Twice is harmless."""
+        with self._lock:
+            self._closed, engine, self._engine = True, self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def __getattr__(self, name: str) -> Function:
+        functions = self.__dict__.get("_functions", {})
+        if name in functions:
+            return functions[name]
+        listed = ", ".join(functions) or "none"
+        raise AttributeError(f"the program has no public function `{name}`; it has: {listed}")
+
+    def __dir__(self) -> list[str]:
+        return [*self._functions, "aio", "types", "report", "close"]
+
+    def __enter__(self) -> Module:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<lmc module {self._program.name!r}: {', '.join(self._functions)}>"
+
+    def _opened(self) -> _Engine:
+        with self._lock:
+            if self._closed:
+                raise UsageError(Diagnostic("E0851", "the module is closed", None, help="load it again"))
+            if self._engine is None:
+                self._engine = _Engine(self._program, self._externs, self._settings)
+            return self._engine
+
+    async def _run(self, engine: _Engine, code: FunctionCode, args: tuple[Any, ...]) -> Any:
+        run = engine.machine.start(self._options, self._sinks)
+        try:
+            value = await run.call(code.name, args)
+        finally:
+            self._note(run.report)
+        return self._externs.types.to_host(value)
+
+    def _note(self, report: Report) -> None:
+        # Called in the loop's thread alone, so nothing is lost between reading and writing.
+        self._report = self._report.beside(report)
+
+
+class Function:
+    """A public function of a program.  Call it with positional or keyword arguments; see `batch` and `start` for many and for async."""
+
+    def __init__(self, module: Module, code: FunctionCode):
+        from lmc.runtime.arguments import signature_text
+
+        self._module, self._code = module, code
+        self.__name__ = code.name
+        self.__doc__ = f"{signature_text(code)}\n\n{code.doc}".strip()
+        self.__signature__ = _signature(code)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Run it and wait.  Raises `UsageError` for wrong arguments, `RunError` where the program stops."""
+        values = self._bind(args, keywords)
+        engine = self._module._opened()
+        return engine.loop.run(self._module._run(engine, self._code, values))
+
+    async def start(self, *args: Any, **keywords: Any) -> Any:
+        """Run it, from any event loop.  Cancelling cancels its requests."""
+        import asyncio
+
+        values = self._bind(args, keywords)
+        engine = await asyncio.to_thread(self._module._opened)
+        return await asyncio.wrap_future(engine.loop.start(self._module._run(engine, self._code, values)))
+
+    def batch(self, rows: Iterable[Mapping[str, Any] | tuple[Any, ...]], *, errors: str = "raise") -> list[Any]:
+        """Run it once for each row, side by side; results in order.
+
+        errors: "raise" the first row's error after all have run, or "return" errors in their rows' places.
+        """
+        if errors not in ("raise", "return"):
+            raise UsageError(Diagnostic("E0851", f"`errors` is {errors!r}, expected \"raise\" or \"return\"", None))
+        engine = self._module._opened()
+        results = engine.loop.run(self._batch(engine, [dict(r) if isinstance(r, Mapping) else tuple(r) for r in rows]))
+        if errors == "raise":
+            for result in results:
+                if isinstance(result, LmcError):
+                    raise result
+        return results
+
+    def __repr__(self) -> str:
+        return f"<lmc function {self.__doc__.splitlines()[0]}>"
+
+    def _bind(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+        from lmc.runtime.arguments import bind_arguments
+
+        return bind_arguments(self._code, args, keywords, self._module._externs.types)
+
+    async def _batch(self, engine: _Engine, rows: list[Any]) -> list[Any]:
+        from dataclasses import replace
+
+        from lmc.runtime.rows import run_rows
+
+        module = self._module
+        # Nobody can say which row a question comes from, so only a function that was given is asked.
+        sinks = module._sinks if module._asks else replace(module._sinks, input=None)
+        results = []
+        async for row in run_rows(engine.machine, self._code, rows, module._options, sinks):
+            module._note(row.report)
+            results.append(row.error if row.error is not None else module._externs.types.to_host(row.value))
+        return results
+
+
+class _Engine:
+    """A loaded model with the thread that its event loop runs in."""
+
+    def __init__(self, program: Program, externs: Any, settings: Mapping[str, Any]):
+        from lmc.runtime.loop_thread import LoopThread
+        from lmc.runtime.machine import Machine
+        from lmc.runtime.open_session import open_session
+
+        self.session: Session = open_session(**settings)
+        try:
+            self.machine: Machine = Machine(program, self.session, externs)
+        except BaseException:
+            self.session.close()
+            raise
+        self.loop: LoopThread = LoopThread()
+
+    def close(self) -> None:
+        self.loop.close()
+        self.session.close()
+
+
+def _signature(code: FunctionCode) -> Any:
+    import inspect
+    import json
+
+    with suppress(ValueError):  # a parameter may be called what Python does not allow
+        return inspect.Signature([
+            inspect.Parameter(p.name, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                              default=inspect.Parameter.empty if p.default is None else json.loads(p.default))
+            for p in code.params
+        ])
+    return None
+
+
+def _similar(path: Path) -> str | None:
+    import difflib
+
+    if not path.parent.is_dir():
+        return None
+    close = difflib.get_close_matches(path.name, [p.name for p in path.parent.iterdir() if p.suffix in (".lmp", ".lmpc")], 1)
+    return f"did you mean `{path.parent / close[0]}`?" if close else None
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,82 @@
+"""Instructions that run blocks side by side: `fork`, its form with named arms, and comprehensions.
+
+    lm.fork(c, ["a", "b", "c"]) {…}     three branches, each with registers of its own; results column by column, in index order
+
+The number of elements is not bounded here: each is a task of the event loop, no thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from lmc.diagnostics import RunError
+from lmc.runtime.block_run import run_block
+from lmc.runtime.execute_control import ROUNDS_PER_TURN
+from lmc.runtime.failures import noted
+from lmc.runtime.frames import Exit, Frame
+from lmc.runtime.plan import Plan, Step
+from lmc.runtime.side_by_side import all_or_first_failure, in_program_order
+
+
+async def fork(frame: Frame, step: Step) -> None:
+    instruction = step.instruction
+    context, items = frame.operand(instruction, "context"), frame.operand(instruction, "items")
+    place = f"of the fork at {instruction.span}"
+    rows = await all_or_first_failure(
+        _branch(frame, step, step.blocks[0], index, (context, item), f"in branch {index} {place}")
+        for index, item in enumerate(items)
+    )
+    frame.write(instruction, _columns(rows, len(instruction.outputs)))
+
+
+async def branches(frame: Frame, step: Step) -> None:
+    instruction = step.instruction
+    context = frame.operand(instruction, "context")
+    place = f"of the fork at {instruction.span}"
+    rows = await all_or_first_failure(
+        _branch(frame, step, plan, index, (context,), f"in branch `{name}` {place}")
+        for index, (name, plan) in enumerate(zip(instruction.attributes["names"], step.blocks))
+    )
+    frame.write(instruction, (value for row in rows for value in row))
+
+
+async def comprehension(frame: Frame, step: Step) -> None:
+    instruction = step.instruction
+    items, plan = frame.operand(instruction, "items"), step.blocks[0]
+    if plan.inline or plan.host_effects:
+        rows = await _one_by_one(frame, step, items)
+    else:
+        rows = await in_program_order(
+            _branch(frame, step, plan, index, (item,), _element(step, index)) for index, item in enumerate(items)
+        )
+    frame.write(instruction, _columns(rows, len(instruction.outputs)))
+
+
+async def _one_by_one(frame: Frame, step: Step, items: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """What never waits needs no task, and what the host sees keeps its order."""
+    rows = []
+    for index, item in enumerate(items):
+        if index % ROUNDS_PER_TURN == ROUNDS_PER_TURN - 1:
+            await asyncio.sleep(0)
+        rows.append(await _branch(frame, step, step.blocks[0], index, (item,), _element(step, index)))
+    return rows
+
+
+def _element(step: Step, index: int) -> str:
+    return f"in element {index} of the comprehension at {step.instruction.span}"
+
+
+async def _branch(frame: Frame, step: Step, plan: Plan, index: int, args: tuple[Any, ...], note: str) -> tuple[Any, ...]:
+    own = frame.branch(step.instruction.attributes["site"], index)
+    own.enter(plan.params, args)
+    try:
+        outcome = await run_block(own, plan)
+    except RunError as error:
+        raise noted(error, note) from None
+    assert outcome.exit is Exit.YIELD, outcome.exit
+    return outcome.values
+
+
+def _columns(rows: list[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]]:
+    return [tuple([row[column] for row in rows]) for column in range(count)]

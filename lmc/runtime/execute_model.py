@@ -1,0 +1,135 @@
+"""`lm.gen`: from a context and options to a request, and from what came back to a typed value and the next context.
+
+    r5, r6 = lm.gen(r4, max_tokens = 20)[role = assistant, constraint = 0, site = "0"]
+
+A typed value is valid or an error; no part of one is ever handed on.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from lmc.backend.program import Instruction
+from lmc.diagnostics import RunError
+from lmc.runtime.context import ContextError, Prompt
+from lmc.runtime.execute_control import short_name
+from lmc.runtime.execute_values import lone_surrogate
+from lmc.runtime.failures import failure, located
+from lmc.runtime.frames import Frame
+from lmc.runtime.options import GenOptions, OptionError, resolve_options
+from lmc.runtime.plan import Step
+from lmc.runtime.request import Finish, Generated, GenerateRequest
+from lmc.types import LiteralT, StrT, Type
+from lmc.values import ValueMismatch, from_data, text_of
+
+#: The operands of a `gen` that are options.
+_OPTIONS = ("stop", "max_tokens", "min_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "frequency_penalty",
+            "presence_penalty", "repetition_penalty", "logit_bias", "logprobs", "heal", "ignore_eos", "stream")
+
+
+async def gen(frame: Frame, step: Step) -> None:
+    instruction, instance = step.instruction, frame.instance
+    where = short_name(frame.code.name)
+    options = _options(frame, instruction)
+    context, role = frame.operand(instruction, "context"), instruction.attributes["role"]
+    prompter = instance.bound.session.prompter
+    try:
+        prompt = prompter.prompt(context, role, heal=options.heal)
+    except ContextError as error:
+        raise failure("E0840", str(error), instruction.span, kind="value") from None
+    except UnicodeEncodeError:
+        raise lone_surrogate(step) from None
+    instance.count_call(where, instruction.span)
+    request = _request(frame, instruction, prompt, options, instance.tokens_left(where, instruction.span))
+    generated = await _generate(frame, instruction, request)
+    if request.max_tokens < options.max_tokens and generated.finish is Finish.LENGTH:
+        raise instance.out_of_tokens(where, instruction.span)
+    value = _value(frame, instruction, request, generated)
+    frame.write(instruction, (prompter.extend(context, role, prompt, generated.ids, generated.carry), value))
+
+
+def _options(frame: Frame, instruction: Instruction) -> GenOptions:
+    given = {name: frame.operand(instruction, name) for name in _OPTIONS if name in instruction.inputs}
+    instance = frame.instance
+    try:
+        return resolve_options(given, instance.options.overrides, instance.bound.program.config)
+    except OptionError as error:
+        raise failure("E0841", str(error), instruction.span, kind="value") from None
+
+
+def _request(frame: Frame, instruction: Instruction, prompt: Prompt, options: GenOptions, tokens_left: int) -> GenerateRequest:
+    bound, attributes = frame.instance.bound, instruction.attributes
+    seed = options.seed
+    if seed is None:
+        seed = frame.instance.derived_seed(frame.path, attributes["site"])
+    return GenerateRequest(
+        prompt=prompt.ids,
+        max_tokens=min(options.max_tokens, tokens_left),
+        heal=prompt.heal,
+        constraint=bound.constraints[attributes["constraint"]] if "constraint" in attributes else None,
+        follow=(attributes.get("follow") or "").encode()[:1],
+        stops=options.stops,
+        min_tokens=min(options.min_tokens, tokens_left),
+        ignore_eos=options.ignore_eos,
+        sampling=replace(options.sampling, seed=seed % 2**64),
+        logprobs=options.logprobs,
+        stream=options.stream,
+    )
+
+
+async def _generate(frame: Frame, instruction: Instruction, request: GenerateRequest) -> Generated:
+    instance = frame.instance
+    stream, path = instance.sinks.stream, frame.path
+    try:
+        generated = await instance.bound.session.generate(request, lambda text: stream(path, text))
+    except RunError as error:
+        raise located(error, instruction.span) from None
+    instance.usage += generated.usage
+    return generated
+
+
+def _value(frame: Frame, instruction: Instruction, request: GenerateRequest, generated: Generated) -> Any:
+    """The value of the second result's type.  Raises `RunError` where it was cut."""
+    if request.constraint is not None and not generated.valid:
+        raise _cut(frame, instruction, request, generated)
+    clipped = frame.instance.bound.session.limit - len(request.prompt) < request.max_tokens
+    if clipped and generated.finish is Finish.LENGTH:
+        frame.instance.warnings.append(f"{instruction.span}: the text ends where the model's context ends")
+    try:
+        return value_of_text(generated.text, instruction.types[1])
+    except (ValueMismatch, ValueError) as error:
+        raise failure("E0836", f"the generated value is not of its type: {error}", instruction.span, kind="invalid",
+                      raw=generated.text) from None
+
+
+def value_of_text(text: str, type: Type) -> Any:
+    """A generated text as a value: `str` and literal types are bare text, everything else is JSON (LANGUAGE §8).
+
+    Raises `ValueMismatch` or `ValueError`.
+    """
+    match type:
+        case StrT():
+            return from_data(text, type)
+        case LiteralT(values):
+            # `true` and `1` are texts of values that are no strings.
+            return {text_of(v): v for v in values}.get(text, text)
+    return from_data(json.loads(text), type)
+
+
+def _cut(frame: Frame, instruction: Instruction, request: GenerateRequest, generated: Generated) -> RunError:
+    room = frame.instance.bound.session.limit - len(request.prompt)
+    if generated.finish is Finish.STOP:
+        what, help = f"the stop text {json.dumps(generated.stop, ensure_ascii=False)}", "leave `stop` out: the type ends the value"
+    elif room < request.max_tokens:
+        what, help = f"the end of the model's context, {room} tokens after the prompt", "shorten the prompt"
+    else:
+        what, help = f"`max_tokens`, which is {request.max_tokens}", "raise `max_tokens`, or bound the type (`max_len`, `max_items`)"
+    return failure("E0835", f"a value of type `{instruction.types[1]}` was cut by {what}", instruction.span, kind="truncated",
+                   help=f"{help}\nwritten up to there: {_short(generated.text)}", raw=generated.text)
+
+
+def _short(text: str) -> str:
+    shown = json.dumps(text, ensure_ascii=False)
+    return shown if len(shown) <= 100 else shown[:97] + "…"

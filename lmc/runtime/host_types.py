@@ -1,0 +1,79 @@
+"""Values as Python hosts see them: records as dataclasses named like the `.lmp` type, lists as lists.
+
+    types = HostTypes(program.types)
+    types.to_host(Record(Verdict, ("A", 4, "fine")))      # Verdict(grade='A', overall=4, summary='fine')
+    types.from_host(verdict, Verdict)                     # the Record again
+
+A field that is a Python keyword (`class`) gets an underscore behind it in the dataclass, and its own name everywhere else.
+Contexts go through as they are: opaque.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import keyword
+from collections.abc import Iterable
+from typing import Any
+
+from lmc.types import BUILTIN_RECORDS, RecordT, Type, UnionT
+from lmc.values import Record, from_data
+
+
+class HostTypes:
+    """The dataclasses of a program's records; those of a union are shared with its members."""
+
+    __slots__ = ("_classes", "_types")
+
+    def __init__(self, types: Iterable[RecordT | UnionT]):
+        records = [t for t in (*BUILTIN_RECORDS, *types) if isinstance(t, RecordT)]
+        records += [m for t in types if isinstance(t, UnionT) for m in t.members]
+        self._classes: dict[str, type] = {}
+        self._types: dict[type, RecordT] = {}
+        for record in records:
+            if record.name not in self._classes:
+                made = _dataclass(record)
+                self._classes[record.name] = made
+                self._types[made] = record
+
+    def class_of(self, name: str) -> type | None:
+        """The dataclass of the record type with this name."""
+        return self._classes.get(name)
+
+    def to_host(self, value: Any) -> Any:
+        """A value of the runtime as plain Python."""
+        if isinstance(value, Record):
+            return self._classes[value.type.name](*map(self.to_host, value.values))
+        if isinstance(value, tuple):
+            return [self.to_host(v) for v in value]
+        if isinstance(value, dict):
+            return {k: self.to_host(v) for k, v in value.items()}
+        return value
+
+    def from_host(self, value: Any, type: Type) -> Any:
+        """What a host gave as a value of `type`.  Raises `ValueMismatch`, which names the place."""
+        return from_data(self._plain(value), type)
+
+    def _plain(self, value: Any) -> Any:
+        """Our own dataclasses as records; `from_data` takes everything else as it is."""
+        record = self._types.get(value.__class__)
+        if record is not None:
+            fields = (self._plain(getattr(value, _attribute(f.name))) for f in record.fields)
+            data = {f.name: v for f, v in zip(record.fields, fields)}
+            return from_data(data, record)
+        if isinstance(value, (list, tuple)):
+            return [self._plain(v) for v in value]
+        if isinstance(value, dict):
+            return {k: self._plain(v) for k, v in value.items()}
+        return value
+
+
+def _dataclass(record: RecordT) -> type:
+    name = record.name.rpartition(".")[2]
+    made = dataclasses.make_dataclass(name, [_attribute(f.name) for f in record.fields], frozen=True)
+    made.__doc__ = record.doc or None
+    made.__module__ = "lmc.program"
+    return made
+
+
+def _attribute(field: str) -> str:
+    return field + "_" if keyword.iskeyword(field) else field

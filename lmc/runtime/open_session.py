@@ -1,0 +1,51 @@
+"""Opening a session by the name of a model: its files, tokenizer, template, weights and the pool.
+
+    open_session(model="default", cache=Path("~/.cache/lmc"))
+    open_session(model="", dry=True, cache=…)                   the stand-in model: no files, no weights
+
+This file knows where everything comes from and nothing of what is done with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from lmc.diagnostics import Diagnostic, UsageError
+from lmc.runtime.dry import DryModel, dry_tokenizer
+from lmc.runtime.memory import default_slots
+from lmc.runtime.model.load import load_model
+from lmc.runtime.model.progress import Progress, silent
+from lmc.runtime.model.registry import resolve_model
+from lmc.runtime.session import Session
+from lmc.runtime.template import dry_template, load_template
+from lmc.runtime.tokenizer import load_tokenizer
+
+# The stand-in's slots hold two numbers each: this is enough for thousands of branches.
+_DRY_SLOTS = 1 << 18
+
+
+def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "float32", deterministic: bool = False,
+                 pool_tokens: int | None = None, reuse: bool = True, progress: Progress = silent,
+                 say: Callable[[str], None] | None = None) -> Session:
+    """Load a model and start its engine.
+
+    model: a short name, a folder or a hub id; cache: where fetched models are kept; pool_tokens: size of the key-value pool;
+    reuse: whether prompts share what was computed before; progress: shown while fetching; say: told the size of the pool.
+    Raises `UsageError` or `LmcError` naming the file or option at fault.
+    """
+    if pool_tokens is not None and pool_tokens < 2:
+        message = f"the pool has {pool_tokens} tokens, expected at least 2"
+        raise UsageError(Diagnostic("E0851", message, None, help="leave `--pool-tokens` out to take a quarter of the free memory"))
+    if dry:
+        tokenizer = dry_tokenizer()
+        return Session(DryModel(tokenizer), tokenizer, dry_template(tokenizer), slots=pool_tokens or _DRY_SLOTS, name="the stand-in model",
+                       cache=reuse)
+    folder = resolve_model(model, cache, progress=progress)
+    tokenizer = load_tokenizer(folder)
+    template = load_template(folder, tokenizer)
+    loaded = load_model(folder, dtype=dtype, deterministic=deterministic)
+    slots = pool_tokens or default_slots(loaded.slot_bytes(), loaded.max_positions)
+    if say is not None:
+        say(f"pool of {slots:,} tokens ({slots * loaded.slot_bytes() / 2**20:,.0f} MiB), context {min(slots, loaded.max_positions):,}")
+    return Session(loaded, tokenizer, template, slots=slots, name=model, cache=reuse)

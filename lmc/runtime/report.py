@@ -1,0 +1,41 @@
+"""The numbers of a run, and their one line for people.
+
+    calls 9 · generated 512 tokens · from cache 1,204 tokens · 12.3 s · seed 123
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run did.
+
+    calls: generations and choices asked of the model
+    generated: tokens that the model wrote or chose
+    cached, computed: prompt tokens that were found in the cache, and that were not
+    seconds: wall-clock time
+    seed: the program seed; the same one gives the same run
+    warnings: what the reader of the result should know (a text that ended at the model's context), in order
+    """
+
+    calls: int = 0
+    generated: int = 0
+    cached: int = 0
+    computed: int = 0
+    seconds: float = 0.0
+    seed: int = 0
+    warnings: tuple[str, ...] = ()
+
+    def beside(self, other: Report) -> Report:
+        """Both runs together, side by side: the time is the longer one."""
+        return replace(self, calls=self.calls + other.calls, generated=self.generated + other.generated,
+                       cached=self.cached + other.cached, computed=self.computed + other.computed,
+                       seconds=max(self.seconds, other.seconds), warnings=self.warnings + other.warnings)
+
+
+def summary_line(report: Report) -> str:
+    """The line that `lmc run` ends with."""
+    return (f"calls {report.calls:,} · generated {report.generated:,} tokens · from cache {report.cached:,} tokens"
+            f" · {report.seconds:.1f} s · seed {report.seed}")

@@ -1,0 +1,131 @@
+"""A model at work, shared by all programs and calls that use it: engine thread, tokenizer, template, and who waits for what.
+
+    session = Session(model, tokenizer, template, slots=4096)
+    generated = await session.generate(request, on_text=print)
+    session.close()
+
+Requests may be made from one event loop only; the engine's events come back to it once per step.  A waiter that is cancelled gives its
+request up in the engine.  This file does not know programs; `open_session.py` knows where models come from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmc.regex.dfa import ByteDfa
+from lmc.runtime.constraint import TokenConstraint
+from lmc.runtime.context import Prompter
+from lmc.runtime.engine import Engine
+from lmc.runtime.engine_thread import EngineThread
+from lmc.runtime.request import DoneEvent, Event, FailedEvent, Generated, GenerateRequest, Scored, ScoreRequest, TextEvent
+
+if TYPE_CHECKING:
+    from lmc.runtime.batch import Model
+    from lmc.runtime.engine import EngineStats
+    from lmc.runtime.template import ChatTemplate
+    from lmc.runtime.tokenizer import Tokenizer
+
+
+@dataclass(slots=True)
+class _Waiter:
+    future: asyncio.Future
+    on_text: Callable[[str], None] | None
+
+
+class Session:
+    """`slots`: size of the key-value pool in tokens.  `name`: the model, for messages."""
+
+    def __init__(self, model: Model, tokenizer: Tokenizer, template: ChatTemplate | None, *, slots: int, name: str = "the model",
+                 cache: bool = True):
+        self.name = name
+        self.tokenizer = tokenizer
+        self.has_template = template is not None
+        self.prompter = Prompter(tokenizer, template)
+        engine = Engine(model, tokenizer, slots=slots, cache=cache)
+        self.limit = engine.limit
+        self._index = engine.index
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiters: dict[int, _Waiter] = {}
+        # By the automaton itself: it compares by identity, and is kept so that the identity stays its own.
+        self._constraints: dict[ByteDfa, TokenConstraint] = {}
+        self._engine = EngineThread(engine, self._deliver)
+
+    @property
+    def begin_id(self) -> int:
+        """What log-probabilities are conditioned on where nothing comes before: the begin token, else an end token."""
+        begin = self.tokenizer.begin_id
+        return begin if begin is not None else min(self.tokenizer.end_ids)
+
+    @property
+    def stats(self) -> EngineStats:
+        return self._engine.stats
+
+    def constraint(self, dfa: ByteDfa) -> TokenConstraint:
+        """The automaton over this model's tokens; made once.  Raises `LmcError` where the tokens cannot spell what it accepts."""
+        if dfa not in self._constraints:
+            self._constraints[dfa] = TokenConstraint(dfa, self._index)
+        return self._constraints[dfa]
+
+    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None) -> Generated:
+        """Run a generation.  `on_text` gets its text in pieces, where the request streams.
+
+        Raises `RunError` without a place.
+        """
+        return await self._result(self._submit(request, on_text))
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
+        """Run scorings side by side.  Raises as `generate` does."""
+        tickets = []
+        try:
+            for request in requests:
+                tickets.append(self._submit(request, None))
+            return [await self._result(ticket) for ticket in tickets]
+        finally:
+            # On a failure or a cancel the rest is given up; of those that are over nothing is left here.
+            for ticket in tickets:
+                if ticket in self._waiters:
+                    del self._waiters[ticket]
+                    self._engine.cancel(ticket)
+
+    def close(self) -> None:
+        """End the engine thread; what still waits fails with kind `cancelled`."""
+        self._engine.close()
+
+    def _submit(self, request: GenerateRequest | ScoreRequest, on_text: Callable[[str], None] | None) -> int:
+        loop = asyncio.get_running_loop()
+        assert self._loop in (None, loop), "a session belongs to one event loop"
+        self._loop = loop
+        ticket = self._engine.submit(request)
+        self._waiters[ticket] = _Waiter(loop.create_future(), on_text)
+        return ticket
+
+    async def _result(self, ticket: int) -> Generated | Scored:
+        try:
+            return await self._waiters[ticket].future
+        except asyncio.CancelledError:
+            self._engine.cancel(ticket)
+            raise
+        finally:
+            del self._waiters[ticket]
+
+    def _deliver(self, events: list[Event]) -> None:
+        """Called in the engine's thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._take, events)
+
+    def _take(self, events: list[Event]) -> None:
+        for event in events:
+            waiter = self._waiters.get(event.ticket)
+            if waiter is None or waiter.future.done():
+                continue
+            match event:
+                case TextEvent(text=text):
+                    if waiter.on_text is not None:
+                        waiter.on_text(text)
+                case DoneEvent(result=result):
+                    waiter.future.set_result(result)
+                case FailedEvent(error=error):
+                    waiter.future.set_exception(error)
