@@ -23,7 +23,7 @@ def update(request) -> bool:
 @pytest.fixture(scope="session")
 def model_folder() -> Path:
     """The default model's folder, fetched and converted on first use into `$LMC_CACHE` or the user's cache."""
+    from lmc.embed import cache_folder
     from lmc.runtime.model.registry import DEFAULT_MODEL, resolve_model
 
-    cache = os.environ.get("LMC_CACHE")
-    return resolve_model(DEFAULT_MODEL, Path(cache) if cache else Path.home() / ".cache" / "lmc")
+    return resolve_model(DEFAULT_MODEL, cache_folder())
