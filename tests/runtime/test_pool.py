@@ -1,0 +1,92 @@
+"""The pool hands out every slot once, in runs where it can."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from lmc.runtime.pool import KvPool
+
+
+def runs(slots: list[int]) -> int:
+    """Of how many stretches of neighbours the slots consist."""
+    return sum(1 for before, slot in zip([None, *slots], slots) if before is None or slot != before + 1)
+
+
+def test_a_demand_is_one_run_while_there_is_one():
+    pool = KvPool(100)
+    assert pool.allocate(40) == list(range(40))
+    assert pool.allocate(10, after=39) == list(range(40, 50))
+    assert pool.free_count == 50
+
+
+def test_a_run_goes_on_behind_its_last_slot():
+    pool = KvPool(100)
+    slots = pool.allocate(10)
+    for _ in range(20):
+        slots += pool.allocate(1, after=slots[-1])
+    assert runs(slots) == 1
+
+
+def test_requests_that_decode_side_by_side_keep_long_runs():
+    pool = KvPool(1024)
+    requests = [pool.allocate(20) for _ in range(8)]
+    for _ in range(60):
+        for slots in requests:
+            slots += pool.allocate(1, after=slots[-1])
+    assert max(map(runs, requests)) <= 3
+
+
+def test_free_slots_always_satisfy_a_demand_however_scattered():
+    pool = KvPool(64)
+    pool.allocate(64)
+    pool.free(list(range(0, 64, 2)))
+    slots = pool.allocate(32)
+    assert sorted(slots) == list(range(0, 64, 2)) and pool.free_count == 0
+
+
+def test_too_large_a_demand_takes_nothing():
+    pool = KvPool(8)
+    pool.allocate(3)
+    assert pool.allocate(6) is None and pool.free_count == 5
+    assert pool.allocate(0) == [] and len(pool.allocate(5)) == 5
+
+
+def test_a_slot_cannot_be_given_back_twice():
+    pool = KvPool(8)
+    slots = pool.allocate(4)
+    pool.free(slots)
+    with pytest.raises(AssertionError, match="free already"):
+        pool.free([slots[0]])
+
+
+def test_freed_neighbours_join_into_one_run():
+    pool = KvPool(32)
+    slots = pool.allocate(32)
+    pool.free(slots[20:])
+    pool.free(slots[:10])
+    pool.free(slots[10:20])
+    assert pool.allocate(32) == list(range(32))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_at_random_against_a_set(seed):
+    rng = random.Random(seed)
+    pool, held, free = KvPool(200), [], set(range(200))
+    for _ in range(2000):
+        if held and rng.random() < 0.5:
+            slots = held.pop(rng.randrange(len(held)))
+            rng.shuffle(slots)
+            pool.free(slots)
+            free |= set(slots)
+        else:
+            count = rng.choice([1, 1, 1, 5, 30])
+            after = rng.choice(held)[-1] if held else None
+            slots = pool.allocate(count, after=after)
+            assert (slots is None) == (count > len(free))
+            if slots is not None:
+                assert len(set(slots)) == count and set(slots) <= free
+                free -= set(slots)
+                held.append(slots)
+        assert pool.free_count == len(free) and pool.free_slots() == free
