@@ -75,7 +75,7 @@ def substitute(op: Op, replaced: Mapping[Value, Operand], rewrite_block: Callabl
     return rebuild(op, **changes) if changes else op
 
 
-def rebuild(op: Op, **changes: Any) -> Op:
-    """The op with some fields changed; its results stay the same values."""
+def rebuild(op: Op, results: tuple[Value, ...] | None = None, **changes: Any) -> Op:
+    """The op with some fields changed; unless others are given, its results stay the same values."""
     fields = {f.name: getattr(op, f.name) for f in op_fields(type(op))}
-    return type(op)(op.results, op.span, **{**fields, **changes})
+    return type(op)(op.results if results is None else results, op.span, **{**fields, **changes})

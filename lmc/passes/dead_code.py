@@ -22,7 +22,7 @@ After:
       control.return(%name)
     }
 
-Near miss, which does not change: an unread generation, an extern, and what may stop the program with an error are not dead (an
+Of an `if` that stays, results that nobody reads go.  Near miss, which does not change: an unread generation, an extern, and what may stop the program with an error are not dead (an
 append may be refused where raw text and chat turns would mix, but not in a turn that is open).
 
     extern @log(text: str) -> none
@@ -38,10 +38,14 @@ append may be refused where raw text and chat turns would mix, but not in a turn
 
 from __future__ import annotations
 
+import dataclasses
+import operator
+
+from lmc.ir.builder import rebuild, substitute
 from lmc.ir.core import Block, Effect, Function, Module, Op, Value, blocks, operands, walk_ops
 from lmc.ir.effects import function_effects, op_effect
-from lmc.ir.ops import ContextAppend, Gen, PureCall, Select
-from lmc.passes.rewriting import rewrite_blocks, rewrite_module
+from lmc.ir.ops import ContextAppend, Gen, If, PureCall, Select, Try, Yield
+from lmc.passes.rewriting import rewrite_module
 from lmc.types import BoolT, FloatT, IntT, LiteralT, RangeT, StrT
 
 
@@ -54,18 +58,30 @@ def dead_code(module: Module) -> Module:
 def _drop(function: Function, effects: dict[str, Effect]) -> Function:
     live = _Liveness(function, effects)
     live.block(function.body)
-    return rewrite_blocks(function, lambda block: _kept(block, live.ops))
+    body = _kept(function.body, live, None)
+    return function if body is function.body else dataclasses.replace(function, body=body)
 
 
-def _kept(block: Block, live: set[Op]) -> Block:
-    ops = tuple(op for op in block.ops if op in live)
-    return block if len(ops) == len(block.ops) else Block(block.args, ops)
+def _kept(block: Block, live: _Liveness, columns: tuple[int, ...] | None) -> Block:
+    """The block without what is dead; `columns` are the values that its yield still gives, None for all."""
+    ops: list[Op] = []
+    for op in block.ops:
+        if isinstance(op, Yield) and columns is not None:
+            ops.append(rebuild(op, values=tuple(op.values[i] for i in columns)))
+        elif op in live.ops:
+            mine = live.columns.get(op)
+            new = substitute(op, {}, lambda inner: _kept(inner, live, mine))
+            ops.append(new if mine is None else rebuild(new, tuple(op.results[i] for i in mine)))
+    return block if len(ops) == len(block.ops) and all(map(operator.is_, ops, block.ops)) else Block(block.args, tuple(ops))
 
 
 class _Liveness:
-    """One walk from the end: an op lives if it has an effect or a result that a living op reads."""
+    """One walk from the end: an op lives if it has an effect or a result that a living op reads.
 
-    __slots__ = ("effects", "turns", "ops", "read")
+    `columns` has the `if`s and `try`s of which only some results are read, with the numbers of these.
+    """
+
+    __slots__ = ("effects", "turns", "ops", "read", "columns")
 
     def __init__(self, function: Function, effects: dict[str, Effect]):
         self.effects = effects
@@ -73,14 +89,20 @@ class _Liveness:
         self.turns = {op.results[0]: op.role for op in walk_ops(function.body) if isinstance(op, (ContextAppend, Gen, Select))}
         self.ops: set[Op] = set()
         self.read: set[Value] = set()
+        self.columns: dict[Op, tuple[int, ...]] = {}
 
-    def block(self, block: Block) -> None:
+    def block(self, block: Block, columns: tuple[int, ...] | None = None) -> None:
         for op in reversed(block.ops):
-            if op.terminator or not self._droppable(op) or any(r in self.read for r in op.results):
-                self.ops.add(op)
-                self.read.update(o for o in operands(op) if isinstance(o, Value))
-                for inner in blocks(op):
-                    self.block(inner)
+            read = tuple(i for i, r in enumerate(op.results) if r in self.read)
+            if not (op.terminator or read or not self._droppable(op)):
+                continue
+            self.ops.add(op)
+            if isinstance(op, (If, Try)) and len(read) < len(op.results):
+                self.columns[op] = read
+            mine = operands(op) if columns is None or not isinstance(op, Yield) else (op.values[i] for i in columns)
+            self.read.update(o for o in mine if isinstance(o, Value))
+            for inner in blocks(op):
+                self.block(inner, self.columns.get(op))
 
     def _droppable(self, op: Op) -> bool:
         if isinstance(op, PureCall):

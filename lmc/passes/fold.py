@@ -38,9 +38,10 @@ from lmc.ir.builder import literal, rebuild
 from lmc.ir.core import Function, Literal, Module, Op, Operand, Value
 from lmc.ir.ops import Assert, Const, If, ListMake, PureCall, RecordGet, RecordMake, TextConcat
 from lmc.passes.rewriting import Rewritten, rewrite_function, rewrite_module
+from lmc.passes.text_pieces import joined
 from lmc.pure import PureError, call_pure
 from lmc.types import RecordT, StrT, UnionT
-from lmc.values import from_data, text_of, to_json
+from lmc.values import from_data, to_json
 
 #: A longer text or list is left to the run: an artifact should not hold what `"-" * 1000000` gives.
 _MAX_TEXT = 4096
@@ -115,21 +116,13 @@ class _Folder:
 
 
 def _text_concat(op: TextConcat) -> Rewritten:
-    pieces: list[Operand] = []
-    for piece in op.pieces:
-        if isinstance(piece, Literal):
-            text = text_of(piece.value)
-            if pieces and isinstance(pieces[-1], Literal):
-                text = pieces.pop().value + text
-            pieces += [literal(text)] if text else []
-        else:
-            pieces.append(piece)
+    pieces = joined(op.pieces)
     if not pieces:
         return [], {op.results[0]: literal("")}
     if len(pieces) == 1 and isinstance(pieces[0].type, StrT):
         return [], {op.results[0]: pieces[0]}
     same = len(pieces) == len(op.pieces) and all(a == b for a, b in zip(pieces, op.pieces))
-    return [op if same else rebuild(op, pieces=tuple(pieces))], {}
+    return [op if same else rebuild(op, pieces=pieces)], {}
 
 
 def _if(op: If) -> Rewritten:

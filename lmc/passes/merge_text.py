@@ -16,8 +16,8 @@ After:
     func @f(%name: str) -> str {
       %c: context = context.new()
       %text: str = text.concat("Hello ", %name, "!\\n")
-      %c_1: context = context.append(%c, %text)[role = user]
-      %c_2: context, %v: str = lm.gen(%c_1)[role = assistant, site = "0"]
+      %c_3: context = context.append(%c, %text)[role = user]
+      %c_4: context, %v: str = lm.gen(%c_3)[role = assistant, site = "0"]
       control.return(%v)
     }
 
@@ -49,7 +49,8 @@ from collections import Counter
 from lmc.ir.core import Block, Function, Literal, Module, Op, Operand, Value, operands, walk_ops
 from lmc.ir.ops import ContextAppend, TextConcat
 from lmc.passes.rewriting import rewrite_blocks, rewrite_module
-from lmc.types import STR
+from lmc.passes.text_pieces import joined
+from lmc.types import STR, StrT
 
 
 def merge_text(module: Module) -> Module:
@@ -84,12 +85,14 @@ def _merge_block(block: Block, uses: Counter[Value]) -> Block:
 
 
 def _merged(run: list[ContextAppend], made: dict[Value, Op], uses: Counter[Value]) -> list[Op]:
-    pieces = [p for append in run for p in _pieces(append.text, made, uses)]
-    last = run[-1]
+    pieces = joined(p for append in run for p in _pieces(append.text, made, uses))
+    first, last = run[0], run[-1]
+    if len(pieces) == 1 and isinstance(pieces[0].type, StrT):
+        return [ContextAppend(last.results, first.span, first.context, pieces[0], last.role)]
     text = Value(STR, "text")
     return [
-        TextConcat((text,), run[0].span, tuple(pieces)),
-        ContextAppend(last.results, last.span, run[0].context, text, last.role),
+        TextConcat((text,), first.span, pieces),
+        ContextAppend(last.results, first.span, first.context, text, last.role),
     ]
 
 
