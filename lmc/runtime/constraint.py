@@ -10,6 +10,8 @@ follows the masks can always be completed.  Masks are made on first use and kept
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from lmc.diagnostics import Diagnostic, LmcError
@@ -22,8 +24,8 @@ __all__ = ["START", "TokenConstraint", "TokenIndex"]
 _KEEP_BYTES = 64 << 20
 # Masks for reopened bytes that one constraint keeps: few prompts end alike.
 _KEEP_HEALING = 256
-# States that `min_tokens` looks at, about 0.3 ms each.
-_MAX_SEARCH = 500
+# States that `min_tokens` looks at, about 0.3 ms each; only a value that hardly fits needs the search.
+_MAX_SEARCH = 3000
 
 
 class TokenConstraint:
@@ -32,7 +34,9 @@ class TokenConstraint:
     Raises `LmcError` (E0642) where the vocabulary cannot spell any accepted text.
     """
 
-    __slots__ = ("dfa", "index", "_alive", "_trie_made", "_masks", "_shared", "_kept_bytes", "_healing", "_fewest", "_cells", "_to_class")
+    __slots__ = (
+        "dfa", "index", "_alive", "_trie_made", "_masks", "_shared", "_kept_bytes", "_healing", "_fewest", "_some_way", "_cells", "_to_class",
+    )
 
     def __init__(self, dfa: ByteDfa, index: TokenIndex):
         self.dfa, self.index = dfa, index
@@ -43,6 +47,7 @@ class TokenConstraint:
         self._kept_bytes = 0
         self._healing: dict[tuple[int, bytes], np.ndarray] = {}
         self._fewest: dict[int, int] = {}
+        self._some_way: dict[int, float] = {}
         # Stepping byte by byte reads single cells, which a memoryview does several times faster than numpy.
         self._cells = memoryview(np.ascontiguousarray(dfa.table))
         self._to_class = dfa.byte_class.tobytes()
@@ -82,11 +87,16 @@ class TokenConstraint:
         """Accepting, and no token leads on."""
         return self.accepting(state) and (self.dfa.complete(state) or not len(self.allowed(state)))
 
-    def min_tokens(self, state: int = START) -> int:
+    def min_tokens(self, state: int = START, *, enough: int = 0) -> int:
         """The fewest tokens that lead from `state` to acceptance.
 
-        In an automaton with very many states the search is cut, and this is a number that is certainly not too high.
+        Where a way of at most `enough` tokens is found at once, the answer is the length of that way, which need not be the
+        shortest.  In an automaton with very many states the search is cut, and the answer is certainly not too high.
         """
+        if state not in self._some_way:
+            self._some_way[state] = self._greedy(state)
+        if self._some_way[state] <= enough:
+            return self._some_way[state]
         if state not in self._fewest:
             self._fewest[state] = self._search(state)
         return self._fewest[state]
@@ -117,6 +127,33 @@ class TokenConstraint:
         parts = [self.index.exactly(prefix[:cut]) for cut in range(1, len(prefix)) if len(self.allowed(state, prefix[cut:]))]
         spelled = self.index.ids[self._alive[self.index.after_prefix(prefix, self.dfa, state)]]
         return np.sort(np.concatenate([*parts, spelled]))
+
+    def _greedy(self, state: int) -> float:
+        """The length of the way that with each token comes as near to acceptance, in bytes, as it can; infinite where it gets lost."""
+        length, distance = 0, self._distances()
+        while not self.dfa.accepting[state]:
+            targets = self._successors(state)
+            targets = targets[self._alive[targets]]
+            nearest = int(targets[distance[targets].argmin()])
+            if distance[nearest] >= distance[state]:
+                return math.inf
+            state, length = nearest, length + 1
+        return length
+
+    def _distances(self) -> np.ndarray:
+        """(states,) int: bytes on the shortest way to acceptance."""
+        states, classes = np.nonzero(self.dfa.table != DEAD)
+        steps = np.unique(np.stack([states, self.dfa.table[states, classes]]), axis=1)
+        sources = _by_target(self.dfa.states, steps[0], steps[1])
+        distance = np.full(self.dfa.states, self.dfa.states)
+        level = np.flatnonzero(self.dfa.accepting).tolist()
+        distance[level] = 0
+        for state in level:
+            for source in sources[state]:
+                if distance[source] == self.dfa.states:
+                    distance[source] = distance[state] + 1
+                    level.append(source)
+        return distance
 
     def _search(self, start: int) -> int:
         """Breadth first; a level is what is reached by one more token."""

@@ -273,7 +273,8 @@ def _check_tokens(request: GenerateRequest, most: int) -> None:
     so one token less may do."""
     if request.constraint is None:
         return
-    fewest = request.constraint.min_tokens() - (1 if request.heal else 0)
+    healed = 1 if request.heal else 0
+    fewest = request.constraint.min_tokens(enough=most + healed) - healed
     if fewest > most:
         message = f"the shortest value that the constraint allows has {fewest} tokens, {most} may be generated"
         raise RunError(Diagnostic("E0641", message, None, help="raise `max_tokens` or shorten the prompt"), kind="truncated")

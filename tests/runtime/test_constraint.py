@@ -89,7 +89,11 @@ def test_masks_are_those_of_trying_every_token(table, vocabulary, prefix):
         for token in vocabulary:
             after = dfa.step(state, token)
             assert constraint.advance(state, token) == (after if after in alive else DEAD)
-    assert constraint.min_tokens() == slow_fewest(dfa, vocabulary, alive)
+    fewest = slow_fewest(dfa, vocabulary, alive)
+    assert constraint.min_tokens() == fewest
+    for enough in range(4):
+        found = constraint.min_tokens(enough=enough)
+        assert found == fewest or fewest <= found <= enough
 
 
 @settings(max_examples=200, deadline=None)
@@ -170,6 +174,14 @@ def test_fewest_tokens_of_a_record():
     constraint = TokenConstraint(compile_type(note), TokenIndex(vocabulary))
     assert constraint.min_tokens() == len(['{"score":', "0", ",", '"reason":"', '"', "}"])
     assert constraint.min_tokens(constraint.advance(START, b'{"score":1,"reason":"abc')) == 2
+
+
+def test_a_way_that_is_short_enough_needs_no_search():
+    record = RecordT("R", tuple(Field(f"field{n}", StrT(max_len=100)) for n in range(20)))
+    constraint = TokenConstraint(compile_type(record), TokenIndex([*BYTES, b'":"', b'","field']))
+    shortest = len(['{', '"']) + 20 * 2 + 19 + 10 + len("field") + len(['"', "}"])
+    assert constraint.min_tokens(enough=1000) == shortest
+    assert constraint.min_tokens(enough=10) > 10
 
 
 def test_the_search_for_the_fewest_tokens_is_cut_and_never_too_high():
