@@ -198,7 +198,7 @@ class Scheduler:
             owed += request.remaining + 1
             if request.prefilling:
                 ahead.append(request)
-            if left == 0 or self._note_overtaking(request):
+            if self._note_overtaking(request) or left == 0:
                 break
         return left
 
