@@ -77,6 +77,7 @@ CODES: dict[str, str] = {
     "E0321": "not known at compile time",
     "E0322": "a habit from Python",
     "E0323": "a field of a record is assigned",
+    "E0324": "a parameter without a default after one that has one",
     # E04 roles and generation
     "E0401": "text outside a turn",
     "E0402": "generation where the model does not write",

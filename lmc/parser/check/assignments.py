@@ -19,7 +19,9 @@ from lmc.types import INT, NONE, DictT, ListT, NeverT, Type
 
 
 def check_assign(body: Body, statement: ast.Assign) -> None:
-    body.placed.add(statement.value)
+    if isinstance(statement.value, ast.Call):
+        # A text on the right side is a value: its holes do not generate.
+        body.placed.add(statement.value)
     match statement.target:
         case ast.Name() if statement.annotation is not None:
             _annotated(body, statement, statement.target)
@@ -44,7 +46,8 @@ def _annotated(body: Body, statement: ast.Assign, target: ast.Name) -> None:
     assert statement.annotation is not None
     type = resolve_type(body.file, statement.annotation)
     found = body.expect(statement.value, type, f"`{target.text}`")
-    _not_shadowing(body, target)
+    if _shadows(body, target):
+        return
     before = body.find(target.text)
     body.annotated.add(target.text)
     if before is not None and known(type) and known(before.type) and before.type != type:
@@ -63,7 +66,8 @@ def _assigned(body: Body, statement: ast.Assign, target: ast.Name) -> None:
         body.convert(statement.value)
     elif symbol is None and not _has_type(body, statement, target, found):
         found = UNKNOWN
-    _not_shadowing(body, target)
+    if _shadows(body, target):
+        return
     body.bind(target, target.text, found, LocalKind.VARIABLE)
     if isinstance(found, NeverT):
         body.flow.live = False
@@ -92,17 +96,20 @@ def _updated(body: Body, statement: ast.Assign, target: ast.Name) -> None:
     left = body.infer(target)
     hint = left if isinstance(left, ListT) and statement.op == "+" else None
     right = body.infer(statement.value, hint)
-    _not_shadowing(body, target)
+    if _shadows(body, target):
+        return
     found = binary_type(body, statement, statement.op, left, right, target, statement.value)
     if body.find(target.text) is not None:
         body.bind(target, target.text, found, LocalKind.VARIABLE)
 
 
-def _not_shadowing(body: Body, target: ast.Name) -> None:
+def _shadows(body: Body, target: ast.Name) -> bool:
     """A name of the file that this function has already read cannot become its variable: Python would fail at that read."""
-    if body.find(target.text) is None and target.text in body.outer_names:
+    shadows = body.find(target.text) is None and target.text in body.outer_names
+    if shadows:
         body.facts.error("E0210", f"`{target.text}` is a name of the file, used as such in this function", target, "",
                          "constants and functions do not change; use another name for the variable")
+    return shadows
 
 
 # ---------------------------------------------------------------------- elements

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from lmc.parser import ast
 from lmc.parser.check.facts import Facts
 from lmc.parser.check.flow import Flow, Path, Turns
-from lmc.parser.check.model import UNKNOWN, FunctionSymbol, LocalKind, LocalSymbol, PartKind
-from lmc.parser.check.relations import assignable, known, needs_conversion, strip_optional, type_text
+from lmc.parser.check.model import UNKNOWN, ConstSymbol, FunctionSymbol, LocalKind, LocalSymbol, PartKind
+from lmc.parser.check.relations import assignable, fits_literal, is_int, known, needs_conversion, strip_optional, type_text
 from lmc.parser.check.scope import FileScope
-from lmc.types import IntT, Type, base_type
+from lmc.parser.check.suggest import nearest
+from lmc.types import FLOAT, IntT, ListT, LiteralT, StrT, Type, base_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,13 @@ class Body:
     outer_names   names of the file that were read here
     branch_names  names that were bound in a branch that is over, for the message when one is used
     all_names     all names that are bound anywhere in the body
+    unassigned    names already reported as used without a value
     placed        texts and calls that stand where text is prompt and where the model may be asked
     """
 
     __slots__ = (
         "facts", "file", "rules", "function", "result", "has_context", "scopes", "flow", "role", "loops", "in_fork", "widened",
-        "annotated", "outer_names", "branch_names", "all_names", "placed",
+        "annotated", "outer_names", "branch_names", "all_names", "placed", "unassigned",
     )
 
     def __init__(self, facts: Facts, file: FileScope, rules: Rules, function: FunctionSymbol | None = None,
@@ -79,6 +81,7 @@ class Body:
         self.branch_names: dict[str, ast.Node] = {}
         self.all_names: set[str] = set()
         self.placed: set[ast.Expr] = set()
+        self.unassigned: set[str] = set()
 
     @property
     def text_part(self) -> bool:
@@ -95,13 +98,18 @@ class Body:
     def expect(self, expr: ast.Expr, wanted: Type, what: str, code: str = "E0301") -> Type:
         """The type of `expr`, which must be a `wanted`; `what` names the place: "argument `n`"."""
         found = self.infer(expr, wanted)
-        if not assignable(found, wanted):
-            self.facts.error(code, f"{what} must be `{type_text(wanted)}`, found `{type_text(found)}`", expr,
+        if not assignable(found, wanted) and not self._constant_fits(expr, wanted):
+            self.facts.error(code, f"{what} must be `{type_text(wanted)}`, found `{_found(found, wanted, expr)}`", expr,
                              f"this is `{type_text(found)}`", mismatch_help(found, wanted, expr))
             return UNKNOWN
         if needs_conversion(found, wanted):
             self.convert(expr)
         return found
+
+    def _constant_fits(self, expr: ast.Expr, wanted: Type) -> bool:
+        """Whether `expr` names a constant whose value fits: constants stand for their values."""
+        symbol = self.facts.symbols.get(expr)
+        return isinstance(symbol, ConstSymbol) and fits_literal(self.facts.constants.get(symbol), wanted)
 
     def convert(self, expr: ast.Expr) -> None:
         """An int stands where a float is wanted."""
@@ -180,14 +188,35 @@ class Body:
         self.flow.narrowed = before
 
 
+def _found(found: Type, wanted: Type, expr: ast.Expr) -> str:
+    """The value where it is written and of the right base type, else its type."""
+    value = _written(expr)
+    return type_text(LiteralT((value,))) if value is not None and base_type(strip_optional(wanted)) == found else type_text(found)
+
+
+def _written(expr: ast.Expr) -> str | int | bool | None:
+    if isinstance(expr, ast.Text):
+        return expr.plain
+    return expr.value if isinstance(expr, ast.Constant) and isinstance(expr.value, int) else None
+
+
 def mismatch_help(found: Type, wanted: Type, expr: ast.Expr) -> str | None:
     """What to do where a value has the wrong type."""
+    wanted = strip_optional(wanted)
+    value = _written(expr)
+    if isinstance(wanted, LiteralT) and isinstance(value, str):
+        near = nearest(value, [v for v in wanted.values if isinstance(v, str)])
+        return f'did you mean `"{near}"`?' if near else None
+    if value is not None:
+        return f'write `"{value}"`' if isinstance(base_type(wanted), StrT) and not isinstance(value, str) else None
+    if isinstance(found, ListT) and isinstance(wanted, ListT) and is_int(found.element) and wanted.element == FLOAT:
+        return "write `[float(x) for x in xs]`"
     if strip_optional(found) != found and assignable(strip_optional(found), wanted):
         return "it may be None: test it first, `if x is not None:`"
     if isinstance(base_type(found), IntT) and type_text(wanted) == "str":
         return "write `str(…)`, or put it into text: `\"${…}\"`"
     if base_type(wanted) == found and found != wanted:
-        return f"not every `{type_text(found)}` is a `{type_text(wanted)}`; declare the value with that type, or widen what is expected"
+        return f"not every `{type_text(found)}` is one; declare the value with the type `{type_text(wanted)}` where it comes from, or widen what is expected"
     return None
 
 

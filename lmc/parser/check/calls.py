@@ -84,16 +84,18 @@ def _not_callable(body: Body, call: ast.Call, what: str) -> Type:
 
 
 def _function(body: Body, call: ast.Call, symbol: FunctionSymbol) -> Type:
-    if symbol.part is not None:
-        _place_part(body, call, symbol)
+    if symbol.part is not None and not _place_part(body, call, symbol):
+        infer_all(body, call)
+        return UNKNOWN
     args = check_arguments(body, call, symbol.name, symbol.params)
     if args is not None:
         body.facts.calls[call] = FunctionCall(symbol, args)
     return symbol.result
 
 
-def _place_part(body: Body, call: ast.Call, symbol: FunctionSymbol) -> None:
+def _place_part(body: Body, call: ast.Call, symbol: FunctionSymbol) -> bool:
     """A part goes where its turns or its text may stand, and is a whole statement or the right side of an assignment."""
+    before = body.facts.mark()
     name = symbol.name
     caller = body.function if body.function is not None and body.function.part is not None else None
     body.facts.part_uses.append(PartUse(caller, symbol, body.role, call.span))
@@ -108,6 +110,7 @@ def _place_part(body: Body, call: ast.Call, symbol: FunctionSymbol) -> None:
     elif symbol.part is PartKind.TEXT and body.role is None and not body.text_part:
         _misplaced(body, call, f"the part `{name}` writes text, and no turn is open here",
                    f"open one: `user: {name}(…)`")
+    return not body.facts.failed_since(before)
 
 
 def _misplaced(body: Body, call: ast.Call, message: str, help: str | None) -> None:

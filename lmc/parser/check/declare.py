@@ -163,7 +163,7 @@ def _params(scope: FileScope, params: tuple[ast.Param, ...], function: str) -> t
         if param.default is not None:
             constant_default(scope, param.default, type, f"the default of `{name}`")
         elif any(p.default is not None for p in found):
-            scope.facts.error("E0302", f"`{name}` has no default and stands after a parameter that has one", param.name, "",
+            scope.facts.error("E0324", f"`{name}` has no default and stands after a parameter that has one", param.name, "",
                               f"move it to the front, or give it a default: calls of `{function}` count by position")
         found.append(ParamInfo(name, type, param.default, param.name.span))
     return tuple(found)

@@ -79,6 +79,10 @@ class Facts:
         del self.diagnostics[diagnostics:]
         del self.part_uses[part_uses:]
 
+    def drop_warnings(self, mark: tuple[int, int]) -> None:
+        """Forget the warnings since `mark`: beside an error they are often about the same mistake."""
+        self.diagnostics[mark[0]:] = [d for d in self.diagnostics[mark[0]:] if d.severity is Severity.ERROR]
+
     def failed_since(self, mark: tuple[int, int]) -> bool:
         """Whether an error was reported since `mark`."""
         return any(d.severity is Severity.ERROR for d in self.diagnostics[mark[0]:])

@@ -33,8 +33,6 @@ def check_function(scope: FileScope, symbol: FunctionSymbol) -> None:
 
 def check_test(scope: FileScope, test: ast.TestDef) -> None:
     """Check the body of a `test`: a function with no parameters and no result."""
-    if test.name.plain is None:
-        scope.facts.error("E0201", "the name of a test is fixed text: it cannot have a hole", test.name)
     _check(scope, test.body, None, None)
 
 
@@ -52,7 +50,10 @@ def _check(scope: FileScope, statements: tuple[ast.Stmt, ...], symbol: FunctionS
             break
         widened = body.widened
         scope.facts.rewind(mark)
-    warn_about_body(body, statements)
+    if scope.facts.failed_since(mark):
+        scope.facts.drop_warnings(mark)
+    else:
+        warn_about_body(body, statements)
     return body
 
 
@@ -101,11 +102,14 @@ def _refuse_recursion(facts: Facts) -> None:
     for use in facts.part_uses:
         if use.caller is not None:
             calls.setdefault(use.caller, []).append(use)
+    told: set[FunctionSymbol] = set()
     for part in calls:
-        for use in calls[part]:
-            if _reaches(calls, use.target, part):
-                facts.error("E0409", f"the part `{part.name}` calls itself", use.span, "a part is inlined, so it cannot be recursive",
-                            "make it a `def`, which has a conversation of its own")
+        use = next((u for u in calls[part] if _reaches(calls, u.target, part)), None)
+        if use is None or part in told:
+            continue
+        told |= {other for other in calls if _reaches(calls, part, other) and _reaches(calls, other, part)}
+        facts.error("E0409", f"the part `{part.name}` calls itself", use.span, "a part is inlined, so it cannot be recursive",
+                    "make it a `def`, which has a conversation of its own")
 
 
 def _reaches(calls: dict[FunctionSymbol, list[PartUse]], start: FunctionSymbol, goal: FunctionSymbol) -> bool:

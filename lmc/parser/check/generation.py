@@ -152,14 +152,13 @@ def _choice(body: Body, call: ast.Call, name: str) -> Type:
                              did_you_mean(keyword.name.text, wanted))
         else:
             given[keyword.name.text] = keyword.value
-    method = _method(body, given["method"]) if "method" in given else _METHODS[0]
     if "options" not in given:
         body.facts.error("E0305", f"`{name}` needs its options", call, "missing argument", f"a list or a literal type: `{name}([a, b])`")
         return UNKNOWN
-    return _options(body, call, name, given["options"], method)
+    return _options(body, call, name, given["options"], given.get("method"))
 
 
-def _options(body: Body, call: ast.Call, name: str, expr: ast.Expr, method: str) -> Type:
+def _options(body: Body, call: ast.Call, name: str, expr: ast.Expr, method_expr: ast.Expr | None) -> Type:
     type, choices, options = STR, None, None
     if _is_type(body, expr):
         type = resolve_type(body.file, expr)
@@ -172,6 +171,7 @@ def _options(body: Body, call: ast.Call, name: str, expr: ast.Expr, method: str)
         options = expr
         if not _option_list(body, expr, name):
             return UNKNOWN
+    method = _method(body, method_expr) if method_expr is not None else _METHODS[0]
     if name == "score":
         body.facts.calls[call] = ScoreCall(choices, options)
         return ListT(SCORED)

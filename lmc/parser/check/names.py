@@ -34,8 +34,9 @@ def resolve_name(body: Body, expr: ast.Name) -> Symbol | None:
     if isinstance(symbol, LocalSymbol):
         body.facts.reads.add(symbol)
         if symbol not in body.flow.assigned and body.flow.live:
-            body.facts.error("E0203", f"`{expr.text}` may have no value here", expr, "not assigned on every path to this point",
-                             f"give `{expr.text}` a value before the branching at line {symbol.span.line}")
+            if expr.text not in body.unassigned:
+                body.facts.error("E0203", f"`{expr.text}` may have no value here", expr, "not assigned on every path to this point",
+                                 f"give `{expr.text}` a value before the branching at line {symbol.span.line}")
             # Said once: from here on it counts as assigned.
             body.flow.assigned.add(symbol)
     else:
@@ -59,6 +60,7 @@ def report_undefined(body: Body, expr: ast.Name) -> None:
         facts.error("E0507", f"`{name}` is local to its branch", expr, "not known after the fork",
                     f"export it: `join {name} as …` gives it after the fork at line {fork.span.line}")
     elif name in body.all_names:
+        body.unassigned.add(name)
         facts.error("E0203", f"`{name}` is used before it has a value", expr, "assigned only later")
     elif name in body.file.items or body.file.lookup(name) is not None:
         facts.error("E0209", f"`{name}` is not a value", expr)

@@ -12,6 +12,8 @@ from __future__ import annotations
 from lmc.parser import ast
 from lmc.parser.check.body import Body
 from lmc.parser.check.flow import Turns
+from lmc.parser.check.model import UNKNOWN
+from lmc.parser.check.relations import known
 
 
 def check_role_block(body: Body, statement: ast.RoleBlock) -> None:
@@ -50,3 +52,11 @@ def check_text(body: Body, text: ast.Text) -> None:
                          "put it into a block: `user: \"…\"`; a comment begins with `#`")
     body.placed.add(text)
     body.infer(text)
+
+
+def refuse_value(body: Body, value: ast.Expr) -> None:
+    """`user: essay` looks like text and would put nothing into the prompt."""
+    if known(body.facts.expr_types.get(value, UNKNOWN)):
+        shown = value.text if isinstance(value, ast.Name) else "…"
+        body.facts.error("E0401", "only text in quotes goes into the prompt, and this is a value", value, "not text",
+                         f'put it into text: `"${{{shown}}}"`')

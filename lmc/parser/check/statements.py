@@ -18,7 +18,7 @@ from lmc.parser.check.matching import check_match
 from lmc.parser.check.model import LocalKind
 from lmc.parser.check.narrowing import check_condition
 from lmc.parser.check.relations import is_scalar, known, type_text
-from lmc.parser.check.roles import check_role_block, check_text
+from lmc.parser.check.roles import check_role_block, check_text, refuse_value
 from lmc.types import CONTEXT, ERROR, NONE, NeverT, Type
 
 
@@ -85,7 +85,10 @@ def _expression(body: Body, statement: ast.ExprStmt) -> None:
     found = body.infer(value)
     if isinstance(found, NeverT):
         body.flow.live = False
-    warn_without_effect(body, value)
+    if (body.role is not None or body.text_part) and not isinstance(value, ast.Call):
+        refuse_value(body, value)
+    else:
+        warn_without_effect(body, value)
 
 
 # ------------------------------------------------------------------ control flow
@@ -154,7 +157,8 @@ def _leave_loop(body: Body, statement: ast.Break | ast.Continue) -> None:
             body.facts.error("E0505", f"`{word}` cannot leave a branch of a `fork`", statement, "", "the loop is outside the branch")
         else:
             body.facts.error("E0506", f"`{word}` outside a loop", statement)
-    elif word == "break":
+        return  # what follows is not unreachable for this reason
+    if word == "break":
         body.loops[-1].breaks.append(body.flow.copy())
     body.flow.live = False
 

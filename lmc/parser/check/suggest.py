@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate most like `name`, or None where none is near enough to be meant."""
-    found = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.65)
     return found[0] if found else None
 
 

@@ -13,6 +13,7 @@ where they are found.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -27,10 +28,11 @@ from lmc.types import LiteralT
 def warn_about_body(body: Body, statements: tuple[ast.Stmt, ...]) -> None:
     """All warnings that need the whole body."""
     nodes = [node for statement in statements for node in ast.walk(statement)]
+    braced: set[str] = set()
     for node in nodes:
         match node:
             case ast.TextPiece():
-                _missing_dollar(body, node)
+                braced |= _missing_dollar(body, node)
             case ast.RoleBlock():
                 _trailing_space(body, node)
                 _glued(body, node.body)
@@ -40,7 +42,7 @@ def warn_about_body(body: Body, statements: tuple[ast.Stmt, ...]) -> None:
                 _prefix_options(body, node)
     _glued_turns(body, statements)
     warn_about_mentions(body, nodes)
-    _never_read(body, nodes)
+    _never_read(body, nodes, braced)
 
 
 # ---------------------------------------------------------------- W103, W101, W102
@@ -48,19 +50,29 @@ def warn_about_body(body: Body, statements: tuple[ast.Stmt, ...]) -> None:
 _BRACED = re.compile(r"(?<![$\w{])\{([^\W\d]\w*)\}(?!\})")
 
 
-def _missing_dollar(body: Body, piece: ast.TextPiece) -> None:
+def _missing_dollar(body: Body, piece: ast.TextPiece) -> set[str]:
+    """Warn, and give the names that were meant to be shown."""
+    meant: set[str] = set()
     names = body.scopes[0].names
     for found in _BRACED.finditer(piece.text):
         if found[1] in names:
-            body.facts.warn("W103", f"`{{{found[1]}}}` is plain text: braces alone interpolate nothing", _within(piece, found.start(), found[0]),
+            meant.add(found[1])
+            body.facts.warn("W103", f"`{{{found[1]}}}` is plain text: braces alone interpolate nothing", _within(body, piece, found),
                             "shown as it stands", f"write `${{{found[1]}}}` to show the value of `{found[1]}`")
+    return meant
 
 
-def _within(piece: ast.TextPiece, start: int, found: str) -> Span:
-    """The place of a match, where the piece is on one line and as long as its source; else the whole piece."""
+def _within(body: Body, piece: ast.TextPiece, found: re.Match[str]) -> Span:
+    """The place in the source: the same occurrence there, since escapes and dedent move columns but not what braces hold."""
     span = piece.span
-    if span.line == span.end_line and span.end_column - span.column == len(piece.text):
-        return Span(span.file, span.line, span.column + start, span.line, span.column + start + len(found))
+    count = piece.text[: found.start()].count(found[0])
+    lines = body.facts.sources[span.file].split("\n")
+    for number in range(span.line, span.end_line + 1):
+        column = span.column - 1 if number == span.line else 0
+        while (column := lines[number - 1].find(found[0], column)) >= 0:
+            if count == 0:
+                return Span(span.file, number, column + 1, number, column + 1 + len(found[0]))
+            count, column = count - 1, column + len(found[0])
     return span
 
 
@@ -112,8 +124,12 @@ def _glued_texts(body: Body, first: ast.Expr, second: ast.Expr) -> None:
     if isinstance(end, ast.Hole) or isinstance(start, ast.Hole) or not end.text or not start.text:
         return
     if (end.text[-1].isalnum() or end.text[-1] in ".,;:!?)") and start.text[0].isalnum():
-        body.facts.warn("W102", f"this text follows the one before it with nothing between: `{end.text[-8:]}{start.text[:8]}`", second,
+        body.facts.warn("W102", f"this text follows the one before it with nothing between: `{_inline(end.text[-8:] + start.text[:8])}`", second,
                         "glued to the text before it", "end the first with `\\n` or a space")
+
+
+def _inline(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 # -------------------------------------------------------------------- W105, W106
@@ -162,9 +178,12 @@ def _calls(expr: ast.Expr) -> Iterator[ast.Call]:
 # -------------------------------------------------------------------------- W108
 
 
-def _never_read(body: Body, nodes: list[ast.Node]) -> None:
-    """Variables and parameters that nothing reads; loop variables and names bound by the model need not be."""
-    free = {n.name.text for n in nodes if isinstance(n, ast.Hole) and n.name is not None}
+def _never_read(body: Body, nodes: list[ast.Node], meant: set[str]) -> None:
+    """Variables and parameters that nothing reads; loop variables and names bound by the model need not be.
+
+    `meant` are names that a text shows but for a dollar, which has its own warning.
+    """
+    free = meant | {n.name.text for n in nodes if isinstance(n, ast.Hole) and n.name is not None}
     free |= {n.target.text for n in nodes if isinstance(n, ast.Assign) and isinstance(n.target, ast.Name) and _asks(body, n.value)}
     for symbol in _bound(body, nodes):
         if symbol in body.facts.reads or symbol.name in free or symbol.name.startswith("_"):

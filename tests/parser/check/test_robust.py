@@ -1,0 +1,74 @@
+"""Broken programs of any kind give diagnostics and never an exception; checking is fast and needs no model."""
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lmc.parser.check import check
+from tests.parser.check.program import checked, codes
+
+TEXTS = {p.stem: p.read_text(encoding="utf-8") for p in (Path(__file__).parent / "programs").glob("*.lmp")}
+ERRORS = {p.stem: p.read_text(encoding="utf-8") for p in (Path(__file__).parent / "errors").glob("*.lmp")}
+_WORDS = ["x", "1", '"a"', "gen()", "Verdict", "here", "None", "[]", "{}", "user", "fork", "join", "match", "return", ":", "(", ")", "..", "|",
+          "list", "str", "1..5", "=", "+=", ".x", "[0]", "for", "in", "not", "part", "type"]
+
+
+def mutated(text: str, rng: random.Random) -> str:
+    """The text with a line dropped, doubled or moved, or a word replaced."""
+    lines = text.split("\n")
+    for _ in range(rng.randint(1, 3)):
+        i = rng.randrange(len(lines))
+        match rng.randrange(4):
+            case 0:
+                del lines[i]
+            case 1:
+                lines.insert(i, lines[rng.randrange(len(lines))])
+            case 2:
+                lines[i] = "    " + lines[i] if rng.random() < 0.5 else lines[i].removeprefix("    ")
+            case 3:
+                words = lines[i].split(" ")
+                words[rng.randrange(len(words))] = rng.choice(_WORDS)
+                lines[i] = " ".join(words)
+        if not lines:
+            break
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS) + sorted(ERRORS)[::4])
+def test_mutated_programs(name):
+    rng = random.Random(name)
+    text = TEXTS.get(name) or ERRORS[name]
+    for _ in range(15):
+        source = mutated(text, rng)
+        result = check("main.lmp", read=lambda path: source)
+        for diagnostic in result.diagnostics:
+            assert diagnostic.span is not None and diagnostic.message, source
+
+
+def test_a_large_program_is_checked_in_linear_time(tmp_path):
+    function = 'def f{i}(x: int) -> int:\n    user: "Q ${{x}} {i}"\n    assistant: y = gen(int)\n    return y + f{j}(x)\n\n'
+
+    def seconds(count: int) -> float:
+        text = "".join(function.format(i=i, j=(i + 1) % count) for i in range(count))
+        started = time.process_time()
+        assert codes(checked(tmp_path, text)) == []
+        return time.process_time() - started
+
+    seconds(20)
+    small, large = seconds(100), seconds(400)
+    assert large < 10 * small + 0.5, (small, large)
+
+
+def test_deep_expressions_give_a_diagnostic_or_a_result(tmp_path):
+    for depth in (50, 5000):
+        checked(tmp_path, "def main() -> int:\n    return " + "(" * depth + "1" + ")" * depth + "\n")
+        checked(tmp_path, "def main() -> int:\n    return " + " + ".join(["1"] * depth) + "\n")
+
+
+def test_the_checker_needs_neither_torch_nor_numpy():
+    code = "import sys, lmc.parser.check; print([m for m in ('torch', 'numpy', 'transformers', 'networkx') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
