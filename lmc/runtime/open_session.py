@@ -14,12 +14,9 @@ from pathlib import Path
 from lmc.diagnostics import Diagnostic, UsageError
 from lmc.runtime.dry import DryModel, dry_tokenizer
 from lmc.runtime.memory import default_slots
-from lmc.runtime.model.load import load_model
 from lmc.runtime.model.progress import Progress, silent
-from lmc.runtime.model.registry import resolve_model
 from lmc.runtime.session import Session
-from lmc.runtime.template import dry_template, load_template
-from lmc.runtime.tokenizer import load_tokenizer
+from lmc.runtime.template import dry_template
 
 # The stand-in's slots hold two numbers each: this is enough for thousands of branches.
 _DRY_SLOTS = 1 << 18
@@ -38,9 +35,24 @@ def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "fl
         message = f"the pool has {pool_tokens} tokens, expected at least 2"
         raise UsageError(Diagnostic("E0851", message, None, help="leave `--pool-tokens` out to take a quarter of the free memory"))
     if dry:
-        tokenizer = dry_tokenizer()
-        return Session(DryModel(tokenizer), tokenizer, dry_template(tokenizer), slots=pool_tokens or _DRY_SLOTS, name="the stand-in model",
-                       cache=reuse)
+        return _open_stand_in(pool_tokens, reuse)
+    return _open_model(model, cache, dtype, deterministic, pool_tokens, reuse, progress, say)
+
+
+def _open_stand_in(pool_tokens: int | None, reuse: bool) -> Session:
+    tokenizer = dry_tokenizer()
+    return Session(DryModel(tokenizer), tokenizer, dry_template(tokenizer), slots=pool_tokens or _DRY_SLOTS, name="the stand-in model",
+                   cache=reuse)
+
+
+def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_tokens: int | None, reuse: bool, progress: Progress,
+                say: Callable[[str], None] | None) -> Session:
+    # What reads model files is not needed by the stand-in, and takes long to import.
+    from lmc.runtime.model.load import load_model
+    from lmc.runtime.model.registry import resolve_model
+    from lmc.runtime.template import load_template
+    from lmc.runtime.tokenizer import load_tokenizer
+
     folder = resolve_model(model, cache, progress=progress)
     tokenizer = load_tokenizer(folder)
     template = load_template(folder, tokenizer)
