@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lmc.types import (
-    BOOL, BUILTIN_RECORDS, CONTEXT, FLOAT, INT, NEVER, NONE, DictT, Field, ListT, LiteralT, OptionalT, RangeT, RecordT, StrT, TupleT,
-    Type, UnionT,
+    BOOL, BUILTIN_RECORDS, CONTEXT, FLOAT, INT, NEVER, NONE, DictT, Field, ListT, LiteralT, OptionalT, RangeT, RecordT, StrT,
+    TupleT, Type, UnionT,
 )
 
 Named = Mapping[str, RecordT | UnionT]
@@ -32,7 +32,10 @@ class TypeTextError(ValueError):
 
 
 def parse_type(text: str, named: Named) -> Type:
-    """The type that `format_type` prints as `text`; `named` resolves `@Name`, beside the built-in records.  Raises `TypeTextError`."""
+    """The type that `format_type` prints as `text`; `named` resolves `@Name`, beside the built-in records.
+
+    Raises `TypeTextError`.
+    """
     reader = _Reader(text, named)
     try:
         result = reader.type()

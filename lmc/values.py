@@ -237,5 +237,5 @@ def _str_fits(text: str, type: StrT) -> bool:
         return False
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
         return False  # half a character: it has no UTF-8
-    # The automaton decides in the same way; `re` is enough here because the regex dialect is a subset of Python's with ASCII classes.
+    # The automaton decides in the same way: the regex dialect is a subset of Python's with ASCII classes.
     return type.regex is None or re.fullmatch(type.regex, text, re.ASCII) is not None

@@ -117,7 +117,7 @@ def lines(items: Any) -> str:
 
 
 def findall(pattern: Any, text: Any) -> tuple[str, ...]:
-    """All matches from left to right, or what the pattern's one group matched in each, as Python's `re.findall` with `re.ASCII`."""
+    """All matches from left to right, or what the pattern's one group matched in each, as `re.findall` with `re.ASCII`."""
     compiled = _compiled(expect_str(pattern, "findall"))
     if compiled.groups > 1:
         raise PureError("value", f"`findall` takes a pattern with at most one group, found {compiled.groups}; write `(?:…)`")

@@ -194,7 +194,8 @@ def _alive(accepting: list[bool], edges: list[tuple[int, int, int]]) -> np.ndarr
 
 
 def _numbered(
-    block_of: list[int], accepting: list[bool], edges: list[tuple[int, int, int]], byte_class: np.ndarray, classes: int, source: str
+    block_of: list[int], accepting: list[bool], edges: list[tuple[int, int, int]], byte_class: np.ndarray, classes: int,
+    source: str,
 ) -> ByteDfa:
     """Blocks as states, numbered from `START` as they are met, so that equal languages give equal tables."""
     count = max(block_of) + 1

@@ -2,9 +2,9 @@
 
     schema_node({"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}, "required": ["age"]})
 
-An object is closed unless `additionalProperties` says otherwise, and its keys come in the order of `properties`: every text accepted
-fulfils the schema, in one of its spellings.  A keyword that is not enforced is refused with its path; annotations say nothing about
-the text and are passed over.  A `pattern` is read in the dialect of `lmc.regex.parse`, where `\\s` means ASCII.
+An object is closed unless `additionalProperties` says otherwise, and its keys come in the order of `properties`: every text
+accepted fulfils the schema, in one of its spellings.  A keyword that is not enforced is refused with its path; annotations say
+nothing about the text and are passed over.  A `pattern` is read in the dialect of `lmc.regex.parse`, where `\\s` means ASCII.
 """
 
 from __future__ import annotations

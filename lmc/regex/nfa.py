@@ -26,7 +26,10 @@ MAX_STATES = 120_000
 
 
 class Nfa:
-    """`edges[s]` are the byte edges of state `s`, `free[s]` its free moves, `anchors[s]` its anchor; `start` is where it begins."""
+    """For each state s, `edges[s]` are its byte edges, `free[s]` its free moves, `anchors[s]` its anchor, if any.
+
+    It begins in `start` and accepts in `FINAL`.
+    """
 
     __slots__ = ("edges", "free", "anchors", "start", "_shared", "_built")
 

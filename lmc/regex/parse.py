@@ -84,8 +84,8 @@ class _Edge:
 
 # `(?…` in Python's syntax that no automaton, or not ours, can hold.
 _REFUSED_GROUPS = {
-    "?=": "look-around", "?!": "look-around", "?<=": "look-around", "?<!": "look-around", "?#": "a comment", "?P=": "a back-reference",
-    "?(": "a conditional group", "?>": "an atomic group",
+    "?=": "look-around", "?!": "look-around", "?<=": "look-around", "?<!": "look-around", "?#": "a comment",
+    "?P=": "a back-reference", "?(": "a conditional group", "?>": "an atomic group",
 }
 _QUANTIFIERS = frozenset("*+?{")
 

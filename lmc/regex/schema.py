@@ -4,8 +4,8 @@
     compile_type(ListT(LiteralT(("A",))))     # ["A","A"] …              JSON inside and everywhere else
     compile_schema('{"type": "integer"}')
 
-At the top `str` and literal types are bare text; everything else is compact JSON (LANGUAGE §8).  Trees are built directly, never by
-way of the text of a regex.
+At the top `str` and literal types are bare text; everything else is compact JSON (LANGUAGE §8).  Trees are built directly, never
+by way of the text of a regex.
 """
 
 from __future__ import annotations

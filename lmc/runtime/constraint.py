@@ -5,7 +5,7 @@
     constraint.advance(START, b"y")          # a state from which only `es` is allowed
 
 A state is alive where a path of tokens leads to acceptance; only tokens into living states are allowed, so that a generation that
-follows the masks can always be completed.  Masks are made on first use and kept by state.  End tokens are not this file's business.
+follows the masks can always be completed.  Masks are made on first use and kept by state.  This file knows no end tokens.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class TokenConstraint:
     """
 
     __slots__ = (
-        "dfa", "index", "_alive", "_trie_made", "_masks", "_shared", "_kept_bytes", "_healing", "_fewest", "_some_way", "_cells", "_to_class",
+        "dfa", "index", "_alive", "_trie_made", "_masks", "_shared", "_kept_bytes", "_healing", "_fewest", "_some_way", "_cells",
+        "_to_class",
     )
 
     def __init__(self, dfa: ByteDfa, index: TokenIndex):
@@ -129,7 +130,7 @@ class TokenConstraint:
         return np.sort(np.concatenate([*parts, spelled]))
 
     def _greedy(self, state: int) -> float:
-        """The length of the way that with each token comes as near to acceptance, in bytes, as it can; infinite where it gets lost."""
+        """The length of the way that comes as near to acceptance, in bytes, as each token can; infinite where it gets lost."""
         length, distance = 0, self._distances()
         while not self.dfa.accepting[state]:
             targets = self._successors(state)
@@ -179,8 +180,8 @@ class TokenConstraint:
     def _living_states(self) -> np.ndarray:
         """(states,) bool: from where a path of tokens leads to acceptance.
 
-        Bytes are nearly always tokens, and where each class of bytes has such a byte, what bytes can reach, tokens can.  Only states
-        that need another class are looked at through the vocabulary.
+        Bytes are nearly always tokens, and where each class of bytes has such a byte, what bytes can reach, tokens can.  Only
+        states that need another class are looked at through the vocabulary.
         """
         spelled = np.zeros(self.dfa.table.shape[1], bool)
         spelled[self.dfa.byte_class[self.index.single_bytes]] = True

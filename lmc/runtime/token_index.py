@@ -5,8 +5,8 @@
         \\        \\-c-> 4                  \\-[bc]-> 2            (token b)
          -b-> 2
 
-All states that an automaton can be in after each token are then one pass over few nodes, a level at a time.  Control tokens have no
-bytes and are in no trie.  This file knows no states that are alive or accepting.
+All states that an automaton can be in after each token are then one pass over few nodes, a level at a time.  Control tokens have
+no bytes and are in no trie.  This file does not know which states are alive or accepting.
 """
 
 from __future__ import annotations
