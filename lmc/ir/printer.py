@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from lmc.ir.core import (
-    Block, Extern, FieldKind, Function, Literal, Module, Op, Operand, OpField, Parameter, Value, op_fields, walk_ops,
+    Block, Extern, FieldKind, Function, Literal, Module, Op, Operand, OpField, Parameter, Value, op_fields,
 )
 from lmc.types import BOOL, FLOAT, INT, NONE, STR, RecordT, Type, UnionT
 
@@ -166,13 +166,7 @@ def value_names(function: Function) -> dict[Value, str]:
         namer.name(value, param.name)
     for value in function.body.args[:context]:
         namer.name(value, value.name)
-    for op in walk_ops(function.body):
-        for value in op.results:
-            namer.name(value, value.name)
-        for field in op_fields(type(op)):
-            for block in _blocks(op, field):
-                for value in block.args:
-                    namer.name(value, value.name)
+    namer.block(function.body)
     return namer.names
 
 
@@ -183,6 +177,16 @@ class _Namer:
         self.names: dict[Value, str] = {}
         self.taken: set[str] = set()
         self.next: dict[str, int] = {}
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            for value in op.results:
+                self.name(value, value.name)
+            for field in op_fields(type(op)):
+                for inner in _blocks(op, field):
+                    for value in inner.args:
+                        self.name(value, value.name)
+                    self.block(inner)
 
     def name(self, value: Value, hint: str) -> None:
         name = hint or self._numbered("")

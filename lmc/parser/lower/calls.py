@@ -22,7 +22,7 @@ from lmc.parser import ast
 from lmc.parser.check import model
 from lmc.parser.lower.constants import constant, json_constant
 from lmc.parser.lower.frame import Frame, Variant
-from lmc.types import CONTEXT, NEVER, NONE, STR, DictT, ListT, OptionalT, RecordT, Type, UnionT, named_types
+from lmc.types import CONTEXT, NEVER, NONE, STR, DictT, ListT, OptionalT, RecordT, Type, UnionT, base_type, named_types
 
 Lower = Callable[[Frame, ast.Expr], Operand]
 
@@ -100,7 +100,7 @@ def _function(frame: Frame, expr: ast.Call, target: model.FunctionSymbol, args: 
         return frame.value(Call, expr.span, target.result, hint, args=args, callee=target.qualified, site=frame.site())
     role = frame.role if target.part is model.PartKind.TEXT else None
     options = dict(sorted(frame.options.items()))
-    variant = Variant(target, role, tuple((name, option.type) for name, option in options.items()))
+    variant = Variant(target, role, tuple((name, base_type(option.type)) for name, option in options.items()))
     frame.wanted.setdefault(variant)
     results = (Value(CONTEXT, "c"), Value(target.result, hint))
     operands = (frame.context, *args, *options.values())

@@ -18,7 +18,7 @@ from lmc.ir.builder import Builder
 from lmc.ir.core import Op, Operand, Value
 from lmc.ir.ops import Role
 from lmc.parser.check.model import Checked, FunctionSymbol, LocalSymbol
-from lmc.types import CONTEXT, Type
+from lmc.types import CONTEXT, ListT, Type
 
 
 class CurrentContext(Enum):
@@ -45,9 +45,10 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """`greet`, `greet:user`, `greet:user+temperature`."""
+        """`greet`, `greet:user`, `greet:user+temperature`, `greet+stop.list` where the option is a list."""
         role = f":{self.role.value}" if self.role else ""
-        return self.part.qualified + role + "".join(f"+{name}" for name, _ in self.options)
+        lists = {name: ".list" if isinstance(type, ListT) else "" for name, type in self.options}
+        return self.part.qualified + role + "".join(f"+{name}{suffix}" for name, suffix in lists.items())
 
 
 class Frame:
