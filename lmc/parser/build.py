@@ -18,7 +18,7 @@ from lmc.parser.ast import Hole, Identifier, Name, Node, Text, children
 from lmc.parser.build_expressions import EXPRESSIONS
 from lmc.parser.build_items import ITEMS
 from lmc.parser.build_statements import STATEMENTS
-from lmc.parser.layout import Code, HoleSource, StringSource
+from lmc.parser.sources import Code, HoleSource, StringSource
 from lmc.parser.places import Places
 from lmc.parser.text import build_text
 

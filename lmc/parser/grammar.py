@@ -42,14 +42,19 @@ def table_text() -> str:
     return json.dumps({"made_from": _made_from(), "data": data, "memo": memo}, separators=(",", ":")) + "\n"
 
 
+def stored_tables() -> dict[str, Any] | None:
+    """What `lmp.tables.json` holds, where it was made from this grammar by this Lark."""
+    stored = files("lmc.parser").joinpath("lmp.tables.json")
+    if not stored.is_file():
+        return None
+    tables = json.loads(stored.read_text(encoding="utf-8"))
+    return tables if tables["made_from"] == _made_from() else None
+
+
 @cache
 def _parser() -> Lark:
-    stored = files("lmc.parser").joinpath("lmp.tables.json")
-    if stored.is_file():
-        tables = json.loads(stored.read_text(encoding="utf-8"))
-        if tables["made_from"] == _made_from():
-            return _from_tables(tables)
-    return build_parser(strict=False)
+    tables = stored_tables()
+    return _from_tables(tables) if tables else build_parser(strict=False)
 
 
 def _from_tables(tables: dict[str, Any]) -> Lark:

@@ -18,10 +18,11 @@ from lmc.parser import words
 from lmc.parser.ast import BrokenItem, Expr, File, Hole, Identifier, Item
 from lmc.parser.build import MAX_DEPTH, Builder, too_deep
 from lmc.parser.grammar import parse_tree
-from lmc.parser.layout import Code, HoleSource, ItemSource, Layout, scan
+from lmc.parser.layout import Layout, scan
 from lmc.parser.places import Places
 from lmc.parser.read import read_source
 from lmc.parser.failure import Failure, repairs
+from lmc.parser.sources import Code, HoleSource, ItemSource
 from lmc.parser.syntax_errors import explain
 
 __all__ = ["ParseResult", "parse_file", "read_source"]
@@ -84,8 +85,8 @@ class _ItemParser:
         deep = too_deep(item)
         if deep is None:
             return item
-        self.report.append(Diagnostic("E0015", f"nesting is deeper than {MAX_DEPTH} levels", deep.span, "this is one level too many",
-                                      "name an inner piece and use the name"))
+        self.report.append(Diagnostic("E0015", f"blocks, brackets and operators are nested deeper than {MAX_DEPTH} levels", deep.span,
+                                      "this is too deep", "name an inner piece and use the name; each operator of a chain is a level"))
         return self._broken(source)
 
     def _builder(self, code: Code, offset: int) -> Builder:

@@ -101,10 +101,17 @@ def _missing_colon(failure: Failure) -> Finding | None:
 
 def _stray_clause(failure: Failure) -> Finding | None:
     owner = _CLAUSES.get(failure.first)
-    if owner is None or failure.second in ("=", "(", "."):
+    if owner is None or failure.second in ("=", "(", ".") or not _taken_for_a_name(failure):
         return None
     place = (failure.pieces[0].start, failure.pieces[0].end)
     return Finding("E0106", f"`{failure.first}` without {owner[0]}", place, owner[1], owner[2])
+
+
+def _taken_for_a_name(failure: Failure) -> bool:
+    """Whether the first word of the line was no keyword to the lexer: an operator, or an annotation, could follow."""
+    if failure.index == 0 or failure.index == 1 and "PLUS" in failure.expected:
+        return True
+    return failure.second == ":" and failure.index == 2 and "RETURN" not in failure.expected
 
 
 _CLAUSES = {
@@ -180,6 +187,14 @@ def _reserved_target(failure: Failure) -> Finding | None:
 
 
 # --------------------------------------------------------------- expressions
+
+
+def _pattern(failure: Failure) -> Finding | None:
+    if failure.first != "case" or not {"STRING", "MINUS", "NAME"} <= failure.expected or "LPAR" in failure.expected:
+        return None
+    what = _name(failure.found) if failure.found else "the end of the line"
+    return Finding("E0115", f"expected a pattern, found {what}", _here(failure), "not a pattern",
+                   "a pattern is a literal, `None`, `_`, `T(a, b)` or `T(x=a)`, or several of them with `|`")
 
 
 def _adjacent_strings(failure: Failure) -> Finding | None:
@@ -283,5 +298,5 @@ def _expected(terminals: frozenset[str]) -> str:
 
 RULES: tuple[Callable[[Failure], Finding | None], ...] = (
     _unexpected_indent, _missing_block, _wrong_line, _try_without_except, _stray_clause, _item_word_inside, _statement_at_top, _reserved_target,
-    _missing_colon, _adjacent_strings, _comprehension, _braces, _tuple, _missing_comma, _declaration, _missing_value, _anything,
+    _missing_colon, _pattern, _adjacent_strings, _comprehension, _braces, _tuple, _missing_comma, _declaration, _missing_value, _anything,
 )

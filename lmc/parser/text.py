@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from lmc.diagnostics import Diagnostic
 from lmc.parser.ast import Hole, Text, TextPiece
-from lmc.parser.layout import HoleSource, StringSource
+from lmc.parser.sources import HoleSource, StringSource
 from lmc.parser.places import Places
 
 BuildHole = Callable[[HoleSource], "Hole | None"]
