@@ -15,7 +15,6 @@ from lmc.backend.program import Instruction
 from lmc.diagnostics import RunError
 from lmc.runtime.context import ContextError, Prompt
 from lmc.runtime.execute_control import short_name
-from lmc.runtime.execute_values import lone_surrogate
 from lmc.runtime.failures import failure, located
 from lmc.runtime.frames import Frame
 from lmc.runtime.options import GenOptions, OptionError, resolve_options
@@ -39,8 +38,6 @@ async def gen(frame: Frame, step: Step) -> None:
         prompt = prompter.prompt(context, role, heal=options.heal)
     except ContextError as error:
         raise failure("E0840", str(error), instruction.span, kind="value") from None
-    except UnicodeEncodeError:
-        raise lone_surrogate(step) from None
     instance.count_call(where, instruction.span)
     request = _request(frame, instruction, prompt, options, instance.tokens_left(where, instruction.span))
     generated = await _generate(frame, instruction, request)

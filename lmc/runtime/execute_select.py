@@ -17,7 +17,6 @@ from lmc.diagnostics import RunError
 from lmc.runtime.context import ContextError, OptionPrompts, Prompt
 from lmc.runtime.execute_control import short_name
 from lmc.runtime.execute_model import value_of_text
-from lmc.runtime.execute_values import lone_surrogate
 from lmc.runtime.failures import failure, located
 from lmc.runtime.frames import Frame
 from lmc.runtime.plan import Step
@@ -107,8 +106,6 @@ def _prompts(frame: Frame, step: Step, options: tuple[str, ...]) -> OptionPrompt
             frame.operand(instruction, "context"), instruction.attributes["role"], list(options), heal=True)
     except ContextError as error:
         raise failure("E0840", str(error), instruction.span, kind="value") from None
-    except UnicodeEncodeError:
-        raise lone_surrogate(step) from None
 
 
 async def _logprobs(frame: Frame, instruction: Instruction, rows: Sequence[tuple[int, ...]], start: int) -> list[tuple[float, ...]]:

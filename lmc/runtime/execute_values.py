@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lmc.diagnostics import RunError
 from lmc.pure import PureError, call_pure
 from lmc.pure.core import shown
 from lmc.runtime.context import ContextError
@@ -33,15 +32,7 @@ def context_append(frame: Frame, step: Step) -> None:
         context = prompter.append(frame.operand(instruction, "context"), instruction.attributes["role"], text)
     except ContextError as error:
         raise failure("E0840", str(error), instruction.span, kind="value") from None
-    except UnicodeEncodeError:
-        raise lone_surrogate(step) from None
     frame.write(instruction, (context,))
-
-
-def lone_surrogate(step: Step) -> RunError:
-    """The error of a text that has half of a character in it, as JSON's escapes can make: no bytes and no tokens spell it."""
-    return failure("E0840", "the text holds half of a surrogate pair, which is no character", step.instruction.span, kind="value",
-                   help="it comes from a `\\u` escape in JSON or from an extern; clean the text there")
 
 
 def const(frame: Frame, step: Step) -> None:
