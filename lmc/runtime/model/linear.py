@@ -5,7 +5,7 @@
 
 Plain `F.linear` in float32 repacks the weights at each call and has three classes of bits by row count.  A packed product is two to
 four times as fast for few rows and has two classes, a single row and the rest; a single row padded to two leaves one.  `ExactLinear`
-relies on that only after it has tested it on this machine.  This file does not know what the matrices mean.
+relies on that only after `exact_range` has tried it on this machine.  This file does not know what the matrices mean.
 """
 
 from __future__ import annotations
@@ -35,25 +35,12 @@ class Linear:
 
 
 class ExactLinear:
-    """A `Linear` whose result for a row has the same bits whatever rows are beside it.
-
-    In float32 it uses the kernel's own invariance over `least` to `most` rows; where a machine does not have it, one fixed number of
-    rows.  Raises `LmcError` E0816 if no way passes the test.
-    """
+    """A `Linear` that always works on `least` to `most` rows at once (padded, in pieces): a range that `exact_range` found."""
 
     __slots__ = ("product", "least", "most")
 
-    def __init__(self, product: Linear, in_features: int, dtype: torch.dtype):
-        self.product = product
-        # More than 256 rows gain nothing more, and what was tested is all that is used.  Rounding to bfloat16 hides most differences
-        # between kernels, so a test of the free range would pass by luck: there the number of rows is fixed.
-        ways = ((2, 256), (16, 16), (1, 1)) if dtype == torch.float32 else ((16, 16), (1, 1))
-        for self.least, self.most in ways:
-            if self._rows_agree(in_features, dtype):
-                return
-        raise LmcError(Diagnostic(
-            "E0816", f"on this machine a product of {in_features} columns in {str(dtype).removeprefix('torch.')} gives different "
-            "bits in different batches", None, help="use float32, or run without the deterministic option"))
+    def __init__(self, product: Linear, least: int, most: int):
+        self.product, self.least, self.most = product, least, most
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         # x: (tokens, in) -> (tokens, out)
@@ -65,14 +52,31 @@ class ExactLinear:
         missing = self.least - len(x)
         return self.product(x) if missing <= 0 else self.product(F.pad(x, (0, 0, 0, missing)))[: len(x)]
 
-    def _rows_agree(self, in_features: int, dtype: torch.dtype) -> bool:
-        x = torch.randn(max(self.most, 64), in_features, generator=torch.Generator().manual_seed(1)).to(dtype)
-        whole = self(x)
-        for count in (1, 2, 3, 8, 17, 64):
-            # From the front and from the back: neither the number of rows nor the place of a row may matter.
-            if not torch.equal(self(x[:count]), whole[:count]) or not torch.equal(self(x[-count:]), whole[-count:]):
-                return False
-        return True
+
+def exact_range(product: Linear, columns: int, dtype: torch.dtype) -> tuple[int, int]:
+    """Least and most rows between which a row's result has the same bits whatever rows are beside it, on this machine.
+
+    columns: in-features.  It holds for all matrices of one shape.  Raises `LmcError` E0816 if there is no such range.
+    """
+    # More than 256 rows gain nothing more, and what was tested is all that is used.  Rounding to bfloat16 hides most differences
+    # between kernels, so a test of the free range would pass by luck: there the number of rows is fixed.
+    ways = ((2, 256), (16, 16), (1, 1)) if dtype == torch.float32 else ((16, 16), (1, 1))
+    for least, most in ways:
+        if _rows_agree(ExactLinear(product, least, most), columns, dtype):
+            return least, most
+    raise LmcError(Diagnostic(
+        "E0816", f"on this machine a product of {columns} columns in {str(dtype).removeprefix('torch.')} gives different bits in "
+        "different batches", None, help="use float32, or run without the deterministic option"))
+
+
+def _rows_agree(product: ExactLinear, columns: int, dtype: torch.dtype) -> bool:
+    x = torch.randn(max(product.most, 64), columns, generator=torch.Generator().manual_seed(1)).to(dtype)
+    whole = product(x)
+    for count in (1, 2, 3, 8, 17, 64):
+        # From the front and from the back: neither the number of rows nor the place of a row may matter.
+        if not torch.equal(product(x[:count]), whole[:count]) or not torch.equal(product(x[-count:]), whole[-count:]):
+            return False
+    return True
 
 
 def _packed(weight: torch.Tensor) -> torch.Tensor | None:

@@ -17,7 +17,7 @@ import torch
 from lmc.diagnostics import Diagnostic, LmcError
 from lmc.runtime.model.config import ModelConfig, read_config
 from lmc.runtime.model.exact import check_exact
-from lmc.runtime.model.linear import ExactLinear, Linear
+from lmc.runtime.model.linear import ExactLinear, Linear, exact_range
 from lmc.runtime.model.llama import Layer, Llama
 from lmc.runtime.model.weights import StoredTensor, find_tensors, read_tensors
 
@@ -112,12 +112,13 @@ def _tensor_fault(tensor: StoredTensor, shape: tuple[int, ...] | None) -> str | 
 
 
 class _Weights:
-    """The tensors read, each to be taken once."""
+    """The tensors read, each to be taken once.  `ranges`: what `exact_range` found for matrices of a shape."""
 
-    __slots__ = ("tensors", "dtype", "deterministic")
+    __slots__ = ("tensors", "dtype", "deterministic", "ranges")
 
     def __init__(self, tensors: dict[str, torch.Tensor], dtype: torch.dtype, deterministic: bool):
         self.tensors, self.dtype, self.deterministic = tensors, dtype, deterministic
+        self.ranges: dict[tuple[torch.Size, bool], tuple[int, int]] = {}
 
     def drop_tied_head(self, folder: Path) -> None:
         """A tied model's own output matrix is not used: it is the embedding, as config.json says."""
@@ -143,7 +144,12 @@ class _Weights:
 
     def product(self, weight: torch.Tensor, bias: torch.Tensor | None) -> Linear | ExactLinear:
         product = Linear(weight, bias)
-        return ExactLinear(product, weight.shape[1], self.dtype) if self.deterministic else product
+        if not self.deterministic:
+            return product
+        key = (weight.shape, bias is not None)
+        if key not in self.ranges:
+            self.ranges[key] = exact_range(product, weight.shape[1], self.dtype)
+        return ExactLinear(product, *self.ranges[key])
 
 
 def _build(config: ModelConfig, weights: _Weights) -> Llama:

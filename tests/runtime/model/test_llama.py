@@ -5,7 +5,7 @@ import torch
 
 from lmc.diagnostics import LmcError
 from lmc.runtime.batch import Row
-from lmc.runtime.model.linear import ExactLinear, Linear
+from lmc.runtime.model.linear import ExactLinear, Linear, exact_range
 from lmc.runtime.model.llama import Llama
 from lmc.runtime.model.load import load_model
 from tests.runtime.model import tiny
@@ -176,7 +176,8 @@ def test_outputs_do_not_change_bits(exact, alone):
 def test_exact_linear(dtype, columns):
     torch.manual_seed(0)
     weight, bias, x = torch.randn(200, columns).to(dtype), torch.randn(200).to(dtype), torch.randn(600, columns).to(dtype)
-    product = ExactLinear(Linear(weight, bias), columns, dtype)
+    plain = Linear(weight, bias)
+    product = ExactLinear(plain, *exact_range(plain, columns, dtype))
     whole = product(x)
     for begin, end in ((0, 1), (0, 2), (5, 6), (100, 133), (17, 590), (300, 600)):
         assert torch.equal(product(x[begin:end]), whole[begin:end])
@@ -190,14 +191,14 @@ def test_exact_linear_pads_where_the_kernel_is_not_invariant():
     def by_count(x):
         return x * (1.0 + len(x) * 2.0**-20)
 
-    product = ExactLinear(by_count, 8, torch.float32)
-    assert (product.least, product.most) == (16, 16)
+    assert exact_range(by_count, 8, torch.float32) == (16, 16)
+    product = ExactLinear(by_count, 16, 16)
     x = torch.randn(40, 8)
     assert torch.equal(product(x[:3]), product(x)[:3]) and torch.equal(product(x[20:21]), product(x)[20:21])
 
     calls = iter(range(10_000))
     with pytest.raises(LmcError) as error:
-        ExactLinear(lambda x: x + next(calls), 8, torch.float32)
+        exact_range(lambda x: x + next(calls), 8, torch.float32)
     assert error.value.diagnostics[0].code == "E0816"
 
 
