@@ -103,7 +103,7 @@ CODES: dict[str, str] = {
     "E0602": "a type that holds no value, or one twice",
     "E0603": "two constraints on one generation",
     "E0604": "options that cannot be chosen among",
-    "E0605": "a schema that is not JSON",
+    "E0605": "a schema that cannot be used",
     "E0610": "no automaton can be built for a constraint",
     "E0641": "no value fits in `max_tokens`",
     "E0642": "the model's tokens cannot spell any value",

@@ -127,7 +127,9 @@ class Body:
         """Give `name` a value of `type` here; its symbol is made where it is new in the function or branch."""
         symbol = self.find(name)
         if symbol is None:
-            symbol = self.declare(node, name, self.widened.get(name, type), kind)
+            plain = self.widened.get(name)
+            fits = plain is not None and name not in self.annotated and assignable(type, plain)
+            symbol = self.declare(node, name, plain if fits else type, kind)
         elif known(symbol.type) and not assignable(type, symbol.type):
             self._retype(node, symbol, type)
         self.facts.symbols[node] = symbol

@@ -17,7 +17,7 @@ from lmc.parser.check.constraints import check_regex
 from lmc.parser.check.iteration import element_of
 from lmc.parser.check.model import UNKNOWN, BuiltinCall
 from lmc.parser.check.relations import is_bool, is_int, is_number, is_scalar, is_str, join, known, type_text
-from lmc.parser.check.type_exprs import is_generable, resolve_type
+from lmc.parser.check.type_exprs import is_data, resolve_type
 from lmc.types import (
     BOOL, FLOAT, INT, NEVER, NONE, STR, ContextT, DictT, ListT, NeverT, NoneT, OptionalT, RecordT, TupleT, Type, UnionT, base_type,
 )
@@ -72,8 +72,8 @@ def _with_type(body: Body, call: ast.Call, name: str, hint: Type | None) -> Type
     if name == "fields" and not isinstance(type, RecordT):
         body.facts.error("E0301", f"`fields` takes a record type, found `{type_text(type)}`", args[0], "no record",
                          f"use `schema({type_text(type)})`")
-    elif not is_generable(type):
-        body.facts.error("E0301", f"`{type_text(type)}` has no JSON schema that a model can follow", args[0])
+    elif not is_data(type):
+        body.facts.error("E0301", f"`{type_text(type)}` has no JSON schema", args[0])
     else:
         body.facts.calls[call] = BuiltinCall(name, (), type)
     return STR

@@ -13,6 +13,7 @@ from lmc.parser.check.arguments import check_arguments, infer_all
 from lmc.parser.check.body import Body
 from lmc.parser.check.builtin_calls import infer_builtin
 from lmc.parser.check.facts import PartUse
+from lmc.parser.check.flow import Turns
 from lmc.parser.check.generation import infer_generation
 from lmc.parser.check.literals import check_fields
 from lmc.parser.check.methods import infer_method, python_module_call
@@ -110,6 +111,8 @@ def _place_part(body: Body, call: ast.Call, symbol: FunctionSymbol) -> bool:
     elif symbol.part is PartKind.TEXT and body.role is None and not body.text_part:
         _misplaced(body, call, f"the part `{name}` writes text, and no turn is open here",
                    f"open one: `user: {name}(…)`")
+    if symbol.part is PartKind.TURN and body.flow.turns in (Turns.EMPTY, Turns.SYSTEM):
+        body.flow.turns = Turns.UNKNOWN  # which turns it opens is its own affair
     return not body.facts.failed_since(before)
 
 

@@ -19,7 +19,7 @@ from lmc.parser.check.model import (
 from lmc.parser.check.relations import known, type_text
 from lmc.parser.check.scope import BrokenSymbol, Declaration, FileScope
 from lmc.parser.check.statements import block
-from lmc.parser.check.type_exprs import is_generable, resolve_type
+from lmc.parser.check.type_exprs import is_data, resolve_type
 from lmc.types import NONE, ContextT, DictT, Field, ListT, NeverT, RecordT, Type
 from lmc.values import to_json
 
@@ -219,6 +219,6 @@ def _extern(scope: FileScope, item: ast.ExternDef) -> ExternSymbol:
 
 def _crosses(scope: FileScope, type: Type, at: ast.Expr | None) -> None:
     """What goes to the host and back must have a form outside."""
-    if at is not None and known(type) and type != NONE and not isinstance(type, DictT) and not is_generable(type):
+    if at is not None and known(type) and not is_data(type):
         scope.facts.error("E0702", f"a `{type_text(type)}` cannot be passed to the host", at, "",
                           "externs take and give texts, numbers, bools, lists, dicts and records")

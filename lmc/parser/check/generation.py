@@ -20,6 +20,7 @@ from lmc.parser.check.options import GEN, check_options
 from lmc.parser.check.relations import is_str, known, type_text
 from lmc.parser.check.suggest import did_you_mean
 from lmc.parser.check.type_exprs import is_generable, resolve_type
+from lmc.regex.parse import RegexError
 from lmc.types import SCORED, STR, ListT, LiteralT, RangeT, Type
 
 _METHODS = ("token_length_normalized", "greedy_token", "unconditional_likelihood_normalized")
@@ -130,10 +131,13 @@ def _schema(body: Body, expr: ast.Expr) -> None:
     text = _constant_text(body, expr, "a schema")
     if text is None:
         return
+    # Building automata needs numpy, which programs without a schema are checked without.
+    from lmc.regex.schema import compile_schema
+
     try:
-        json.loads(text)
-    except ValueError as error:
-        body.facts.error("E0605", f"this schema is not JSON: {error}", expr)
+        compile_schema(text)
+    except RegexError as error:
+        body.facts.error("E0605", f"this schema cannot be used: {error}", expr)
 
 
 # --------------------------------------------------------------- select and score
@@ -212,6 +216,10 @@ def _option_list(body: Body, expr: ast.Expr, name: str) -> bool:
         return False
     if isinstance(expr, ast.ListExpr):
         return _distinct(body, expr, name)
+    constant = body.facts.constants.get(body.facts.symbols.get(expr))
+    if constant is not None and (not constant or len(set(constant)) < len(constant) or "" in constant):
+        body.facts.error("E0604", "the options are empty or repeat one", expr, "", "each option stands once and has at least one character")
+        return False
     return True
 
 

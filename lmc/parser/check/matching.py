@@ -16,7 +16,7 @@ from lmc.parser.check.model import UNKNOWN, LocalKind, LocalSymbol, MatchInfo, R
 from lmc.parser.check.relations import is_bool, is_int, is_number, is_str, known, strip_optional, type_text
 from lmc.parser.check.suggest import nearest
 from lmc.parser.check.type_exprs import resolve_type
-from lmc.types import NONE, BoolT, LiteralT, NoneT, OptionalT, RecordT, Type, UnionT
+from lmc.types import NONE, BoolT, LiteralT, NoneT, OptionalT, RangeT, RecordT, Type, UnionT
 
 #: (kind of atom, value): ("str", "A"), ("record", "lib.x.Search"), ("NoneType", None).
 Atom = tuple[str, object]
@@ -150,6 +150,8 @@ def _may_equal(value: object, inner: Type) -> bool:
         return is_bool(inner)
     if isinstance(value, str):
         return is_str(inner)
+    if isinstance(inner, RangeT):
+        return isinstance(value, int) and inner.low <= value <= inner.high
     return is_int(inner) if isinstance(value, int) and is_int(inner) else is_number(inner)
 
 

@@ -27,7 +27,7 @@ def warn_about_mentions(body: Body, nodes: list[ast.Node]) -> None:
     for node in nodes:
         call = body.facts.calls.get(node) if isinstance(node, ast.Call) else None
         if isinstance(call, GenCall):
-            _check(body, node, call.type, shown, text)
+            _check(body, nodes, node, call.type, shown, text)
 
 
 def _text(body: Body, nodes: list[ast.Node]) -> str:
@@ -41,13 +41,12 @@ def _text(body: Body, nodes: list[ast.Node]) -> str:
     return "\n".join(pieces)
 
 
-def _check(body: Body, node: ast.Node, type: Type, shown: list[Type], text: str) -> None:
+def _check(body: Body, nodes: list[ast.Node], node: ast.Node, type: Type, shown: list[Type], text: str) -> None:
     type = strip_optional(type)
     element = type.element if isinstance(type, ListT) else type
-    if element in shown or type in shown or _has_type_in_hole(body, node, element):
-        return
     names = _names(element)
-    if names and not any(name in text for name in names):
+    if names and element not in shown and type not in shown and not any(name in text for name in names) \
+            and not _is_shown_by_value(body, nodes, node, element):
         what = "its labels" if isinstance(element, LiteralT) else "its fields"
         help = f"name them in the prompt: `${{schema({type_text(element)})}}`" if not isinstance(element, LiteralT) else \
             "name the labels in the prompt: " + ", ".join(names[:5])
@@ -55,11 +54,11 @@ def _check(body: Body, node: ast.Node, type: Type, shown: list[Type], text: str)
                         "not mentioned before it", help)
 
 
-def _has_type_in_hole(body: Body, node: ast.Node, element: Type) -> bool:
-    """A value of the type among the expressions shown is an example of it."""
+def _is_shown_by_value(body: Body, nodes: list[ast.Node], node: ast.Node, element: Type) -> bool:
+    """A value of the type that is used before the generation is an example of it."""
     return any(
-        isinstance(expr, (ast.Name, ast.Attribute)) and found in (element, ListT(element))
-        for expr, found in body.facts.expr_types.items() if expr.span.file == node.span.file and expr.span < node.span
+        isinstance(expr, (ast.Name, ast.Attribute)) and body.facts.expr_types.get(expr) in (element, ListT(element))
+        for expr in nodes if expr.span < node.span
     )
 
 

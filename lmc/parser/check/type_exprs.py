@@ -14,7 +14,7 @@ from lmc.parser.check.relations import is_int, is_str, known, type_text
 from lmc.parser.check.scope import BUILTIN_TYPES, BrokenSymbol, FileScope
 from lmc.parser.check.suggest import did_you_mean, nearest
 from lmc.types import (
-    INT, STR, ContextT, DictT, IntT, ListT, LiteralT, NoneT, OptionalT, RangeT, RecordT, StrT, Type, UnionT, base_type,
+    ContextT, DictT, ListT, LiteralT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT, Type, UnionT,
 )
 
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
@@ -137,8 +137,8 @@ def _constant(scope: FileScope, expr: ast.Expr) -> object:
             inner = _constant(scope, operand)
             if isinstance(inner, int) and not isinstance(inner, bool):
                 return -inner if expr.op == "-" else inner
-        case ast.Name():
-            symbol = scope.lookup(expr.text)
+        case ast.Name() | ast.Attribute():
+            symbol = scope.lookup(expr.text) if isinstance(expr, ast.Name) else scope.member(expr)
             if isinstance(symbol, ConstSymbol):
                 scope.facts.symbols[expr] = symbol
                 return scope.facts.constants.get(symbol)
@@ -291,8 +291,22 @@ def _regex(scope: FileScope, expr: ast.Expr) -> str | None:
     return pattern if check_regex(scope.facts, expr, pattern) else None
 
 
+def is_data(type: Type) -> bool:
+    """Whether values of the type have a form outside the program: JSON, a schema, something a host can take."""
+    match type:
+        case ListT(element) | DictT(value=element):
+            return is_data(element)
+        case OptionalT(inner):
+            return is_data(inner)
+        case RecordT():
+            return all(is_data(f.type) for f in type.fields)
+        case UnionT():
+            return all(is_data(m) for m in type.members)
+    return not isinstance(type, (ContextT, TupleT))
+
+
 def is_generable(type: Type) -> bool:
-    """Whether a model can be made to write a value of the type."""
+    """Whether a model can be made to write a value of the type: data of a fixed shape."""
     match type:
         case ListT(element):
             return is_generable(element)
@@ -302,8 +316,6 @@ def is_generable(type: Type) -> bool:
             return all(is_generable(f.type) for f in type.fields)
         case UnionT():
             return all(is_generable(m) for m in type.members)
-        case ContextT() | NoneT():
-            return False
-    return not isinstance(type, DictT)
+    return is_data(type) and not isinstance(type, (DictT, NoneT))
 
 
