@@ -71,7 +71,7 @@ def _string(t: StrT) -> dict[str, Any]:
 
 
 def _whole(regex: str) -> str:
-    """JSON Schema searches for its pattern, a `regex` of ours matches the whole value.  Flags at its start move into the group."""
+    """JSON Schema searches for its pattern, a `regex` of ours matches the whole value.  Its flags move into the group."""
     flags = re.match(r"\(\?([is]+)\)", regex)
     return f"^(?{flags[1]}:{regex[flags.end():]})$" if flags else f"^(?:{regex})$"
 

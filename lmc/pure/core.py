@@ -139,6 +139,12 @@ def expect_list(value: Any, function: str) -> tuple[Any, ...]:
     raise PureError("type", f"`{function}` takes a list, found {kind_of(value)}")
 
 
+def expect_key(value: Any) -> Any:
+    if isinstance(value, (str, int, float)):
+        return value
+    raise PureError("type", f"the keys of a dict are texts or numbers, found {kind_of(value)}")
+
+
 def expect_dict(value: Any, function: str) -> dict[Any, Any]:
     if isinstance(value, dict):
         return value

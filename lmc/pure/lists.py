@@ -16,7 +16,7 @@ import re
 from typing import Any
 
 from lmc.pure.core import (
-    PureError, bounded, expect_dict, expect_int, expect_list, finite, is_int, is_number, kind_of, shown, whole,
+    PureError, bounded, expect_dict, expect_int, expect_key, expect_list, finite, is_int, is_number, kind_of, shown, whole,
 )
 from lmc.pure.operators import add, eq, gt, lt, truth
 from lmc.values import text_of
@@ -177,7 +177,7 @@ def items(value: Any) -> tuple[tuple[Any, Any], ...]:
 
 def get(value: Any, key: Any, default: Any = None) -> Any:
     """`value[key]`, or `default` where the dict has no such key."""
-    return expect_dict(value, "get").get(key, default)
+    return expect_dict(value, "get").get(expect_key(key), default)
 
 
 def _several(function: str, values: tuple[Any, ...]) -> tuple[Any, ...]:

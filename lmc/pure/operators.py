@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lmc.pure.core import (
-    PureError, bounded, expect_int, expect_list, finite, is_int, is_number, kind_of, shown, whole,
+    PureError, bounded, expect_int, expect_key, expect_list, finite, is_int, is_number, kind_of, shown, whole,
 )
 from lmc.values import Record
 
@@ -133,7 +133,7 @@ def in_(item: Any, container: Any) -> bool:
     if isinstance(container, tuple):
         return any(eq(item, element) for element in container)
     if isinstance(container, dict):
-        return item in container
+        return expect_key(item) in container
     raise PureError("type", f"`in` looks in a str, list or dict, found {kind_of(container)}")
 
 
@@ -145,7 +145,7 @@ def not_in(item: Any, container: Any) -> bool:
 def index(value: Any, key: Any) -> Any:
     """`value[key]` of a list, string or dict; a negative index counts from the end."""
     if isinstance(value, dict):
-        if key in value:
+        if expect_key(key) in value:
             return value[key]
         raise PureError("key", f"the dict has no key {shown(key)}; it has {_keys(value)}")
     return value[_position(value, key)]
@@ -164,7 +164,7 @@ def slice_(value: Any, start: Any, stop: Any, step: Any) -> Any:
 def set_item(value: Any, key: Any, item: Any) -> Any:
     """What `value[key] = item` makes of `value`: a new list or dict."""
     if isinstance(value, dict):
-        return {**value, key: item}
+        return {**value, expect_key(key): item}
     if isinstance(value, tuple):
         place = _position(value, key)
         return value[:place] + (item,) + value[place + 1 :]

@@ -4,8 +4,8 @@
     words(["yes", "no"])                                    # one of some strings
     Chars(((48, 57),))                                      # a digit
 
-A node stands for a set of strings of Unicode code points; code points are ints and surrogates are in no set.  A node that stands in
-two places is one object, and nodes are compared by identity, so that big trees stay cheap.
+A node stands for a set of strings of Unicode code points; code points are ints and surrogates are in no set.  A node that stands
+in two places is one object, and nodes are compared by identity, so that big trees stay cheap.
 """
 
 from __future__ import annotations

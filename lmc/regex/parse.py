@@ -4,9 +4,9 @@
     parse_regex(r"(?=a)b")            # RegexError("look-around is not supported", position=0)
 
 The dialect is what Python's `re` means by `re.fullmatch(pattern, text, re.ASCII)`, without what a finite automaton cannot hold or
-what `gen` has no use for: look-around, back-references, possessive and atomic groups, word boundaries.  `interegular` reads the
-syntax; here stands what it accepts but reads otherwise than Python, and what it lacks (anchors, ranges as ranges, `\\u`).
-This file knows no automata.
+`gen` has no use for: look-around, back-references, possessive and atomic groups, word boundaries.  `$` is the end of the text, and
+not also the place before a last newline.  `interegular` reads the syntax; here stands what it accepts but reads otherwise than
+Python, and what it lacks (anchors, ranges as ranges, `\\u`).  This file knows no automata.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def parse_regex(pattern: str) -> Node:
     parser = _Parser(pattern)
     try:
         tree = parser.parse()
-        # Python has the last word on what is a regex, so that `re` and the automaton can never read a pattern differently.
+        # Python has the last word on what is a regex: `findall` and the check of values from outside use `re`.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             re.compile(pattern, re.ASCII)

@@ -40,7 +40,8 @@ def compile_type(t: Type) -> ByteDfa:
 def compile_schema(schema: str) -> ByteDfa:
     """The automaton of a JSON Schema, given as JSON text: objects are closed, their keys come in the order of `properties`.
 
-    Raises `SchemaError`, which names the path of what is wrong or not supported; no keyword is ignored but annotations.
+    Raises `SchemaError`, which names the path of what is wrong or not supported (no keyword is ignored but annotations), and
+    `RegexError` where the automaton grows too large.
     """
     try:
         data = json.loads(schema)

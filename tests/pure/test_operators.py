@@ -134,6 +134,13 @@ def test_set_item_makes_a_new_value():
     assert fails("set_item", items, 3, 0)[0] == "index" and fails("set_item", "abc", 0, "x")[0] == "type"
 
 
+def test_keys_of_dicts_are_scalars():
+    for name, args in (("index", ({}, ({},))), ("set_item", ({}, (1,), 0)), ("in", (ONE, {})), ("get", ({}, None))):
+        assert fails(name, *args)[0] == "type"
+        assert "the keys of a dict are texts or numbers, found" in fails(name, *args)[1]
+    assert call_pure("get", ({1: "a"}, 1)) == "a" and call_pure("in", (True, {True: 1}))
+
+
 def test_flatten_and_truth():
     assert call_pure("flatten", (((1,), (), (2, 3)),)) == (1, 2, 3)
     assert [call_pure("bool", (v,)) for v in (0, 0.0, "", (), {}, None, False)] == [False] * 7
