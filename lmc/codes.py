@@ -164,4 +164,5 @@ CODES: dict[str, str] = {
     "W109": "something that is never reached",
     "W110": "a value that is lost at a join",
     "W111": "a value that is not used",
+    "W180": "a chat template that rewrites past turns",
 }

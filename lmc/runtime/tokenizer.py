@@ -24,6 +24,7 @@ from lmc.runtime.model.folder import TOKENIZER_FILES, read_json
 from lmc.runtime.special_tokens import SpecialIds, mark_special, special_ids
 from lmc.runtime.vocabulary import (
     Layout,
+    TextError,
     VocabularyError,
     byte_table,
     read_layout,
@@ -31,10 +32,6 @@ from lmc.runtime.vocabulary import (
     without_nfc,
     without_prefix_space,
 )
-
-
-class TextError(ValueError):
-    """The text cannot be written in the model's vocabulary; the message says what it holds."""
 
 
 class Tokenizer:

@@ -22,6 +22,10 @@ class VocabularyError(Exception):
     """The tokenizer is of a kind that cannot be used; the message says why."""
 
 
+class TextError(ValueError):
+    """The text cannot be written in the model's vocabulary; the message says what it holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How a tokenizer.json turns text into tokens, as far as it matters for bytes.
