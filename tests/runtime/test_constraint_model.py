@@ -7,6 +7,7 @@ from lmc.regex.build import compile_regex
 from lmc.regex.dfa import START
 from lmc.regex.schema import compile_type
 from lmc.runtime.constraint import TokenConstraint, TokenIndex
+from lmc.runtime.tokenizer import load_tokenizer
 from lmc.types import BOOL, FLOAT, Field, ListT, LiteralT, OptionalT, RangeT, RecordT, StrT
 
 pytestmark = pytest.mark.model
@@ -15,8 +16,9 @@ WAND = RecordT("Wand", (Field("wood", StrT(max_len=16)), Field("length", FLOAT))
 CHARACTER = RecordT(
     "Character",
     (
-        Field("name", StrT(max_len=40)), Field("house", LiteralT(("Gryffindor", "Slytherin"))), Field("born", StrT(regex=r"\d{4}-\d{2}-\d{2}")),
-        Field("alive", BOOL), Field("wand", WAND), Field("friends", ListT(StrT(max_len=30), max_items=5)), Field("age", OptionalT(RangeT(1, 150))),
+        Field("name", StrT(max_len=40)), Field("house", LiteralT(("Gryffindor", "Slytherin"))),
+        Field("born", StrT(regex=r"\d{4}-\d{2}-\d{2}")), Field("alive", BOOL), Field("wand", WAND),
+        Field("friends", ListT(StrT(max_len=30), max_items=5)), Field("age", OptionalT(RangeT(1, 150))),
     ),
 )
 SAMPLE = (
@@ -27,8 +29,6 @@ SAMPLE = (
 
 @pytest.fixture(scope="module")
 def tokenizer(model_folder):
-    from lmc.runtime.tokenizer_files import load_tokenizer
-
     return load_tokenizer(model_folder)
 
 
@@ -39,10 +39,10 @@ def index(tokenizer):
 
 def slow_mask(dfa, token_bytes, state, prefix=b""):
     """Every byte class in use here has a byte that is a token, so that being alive as bytes is being alive."""
-    return [
-        number for number, data in enumerate(token_bytes)
-        if data and (data.startswith(prefix) and dfa.step(state, data[len(prefix) :]) or not data.startswith(prefix) and prefix.startswith(data))
-    ]
+    def good(data):
+        return dfa.step(state, data[len(prefix) :]) if data.startswith(prefix) else prefix.startswith(data)
+
+    return [number for number, data in enumerate(token_bytes) if data and good(data)]
 
 
 def test_a_value_is_allowed_token_by_token(tokenizer, index):
@@ -54,7 +54,7 @@ def test_a_value_is_allowed_token_by_token(tokenizer, index):
     assert constraint.complete(state)
 
 
-@pytest.mark.parametrize("text", ["", '{"name":"Zo', '{"name":"Zo\u00eb","house":"', '{"name":"x","house":"Slytherin","born":"19'])
+@pytest.mark.parametrize("text", ["", '{"name":"Zo', '{"name":"Zoë","house":"', '{"name":"x","house":"Slytherin","born":"19'])
 def test_masks_of_the_whole_vocabulary(tokenizer, index, text):
     constraint = TokenConstraint(compile_type(CHARACTER), index)
     state = constraint.advance(START, text.encode())
