@@ -197,7 +197,7 @@ def _calls_turn_part(scope: FileScope, node: ast.Node, seen: set[str]) -> bool:
 
 def _uses_context(scope: FileScope, item: ast.FunctionDef) -> bool:
     return any(
-        isinstance(node, (ast.RoleBlock, ast.Here, ast.Resume)) or _calls_turn_part(scope, node, set()) for node in ast.walk(item)
+        isinstance(node, (ast.RoleBlock, ast.Here, ast.Resume, ast.Fork)) or _calls_turn_part(scope, node, set()) for node in ast.walk(item)
     )
 
 

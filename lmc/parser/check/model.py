@@ -108,7 +108,7 @@ class FunctionSymbol(Symbol):
     """A `def` or `part`.  `qualified` is its name in the IR.  `result` is `NONE` where it returns nothing.
 
     `part` is None for a `def`.  Of a text part `Checked.part_roles` has the roles in which it is called.
-    `uses_context` of a `def`: it has role blocks, `here`, `resume` or a turn part somewhere, so it starts an empty context.
+    `uses_context` of a `def`: it has role blocks, `here`, `resume`, a fork or a turn part somewhere, so it starts an empty context.
     """
 
     qualified: str
