@@ -20,6 +20,7 @@ CODES: dict[str, str] = {
     "E0013": "a line of a block string is indented less than its end",
     "E0014": "a number that is none",
     "E0015": "nesting is too deep",
+    "E0016": "a character that is no code",
     "E0017": "an indented line where no block begins",
     "E0018": "an empty block",
     # E01 syntax

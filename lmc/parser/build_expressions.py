@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lark import Token, Tree
 
 from lmc.diagnostics import Span
@@ -11,9 +9,7 @@ from lmc.parser.ast import (
     Attribute, Binary, BoolOp, Call, Compare, Comprehension, Conditional, Constant, DictExpr, Expr, ForClause, Here, Hole, Identifier,
     Index, Keyword, ListExpr, Name, RecordExpr, Slice, TupleExpr, Unary,
 )
-
-if TYPE_CHECKING:
-    from lmc.parser.build import Builder
+from lmc.parser.builder import Builder
 
 _CONSTANTS = {"None": None, "True": True, "False": False}
 _MAX_DIGITS = 19

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lark import Token, Tree
 
 from lmc.diagnostics import Span
@@ -12,9 +10,7 @@ from lmc.parser.ast import (
     TypeAlias, walk,
 )
 from lmc.parser.build_expressions import keyword
-
-if TYPE_CHECKING:
-    from lmc.parser.build import Builder
+from lmc.parser.builder import Builder
 
 
 def _import(builder: Builder, span: Span, kids: list) -> Import:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lark import Token, Tree
 
 from lmc.diagnostics import Span
@@ -13,9 +11,7 @@ from lmc.parser.ast import (
     LiteralPattern, Match, Name, Pass, Pattern, RecordPattern, Resume, Return, RoleBlock, Stmt, Try, While, WildcardPattern,
 )
 from lmc.parser.build_expressions import floating, integer, keyword
-
-if TYPE_CHECKING:
-    from lmc.parser.build import Builder
+from lmc.parser.builder import Builder
 
 _CONSTANTS = {"None": None, "True": True, "False": False}
 

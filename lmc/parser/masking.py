@@ -38,6 +38,7 @@ _BLOCK_STOP = re.compile(r'"""|\\|\$\{')
 _ITEM_HEAD = re.compile(r"(?:def|part|type|extern|pure|import|from|test|config)\b *(?:[\w\"]|:)|[A-Z][A-Z0-9_]* *(?::[^=\n]*)?=(?!=)")
 """How a line at column 1 begins that is an item even where a bracket or a block string is still open."""
 
+_STRAY = re.compile(r"[^\S \t\n]|[\x01-\x08\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff“”„‘’«»]")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -214,7 +215,23 @@ class _CodeScan:
         if self.hole is None and self.brackets:
             self._unclosed_bracket()
         self.scanner.depth -= len(self.brackets)
-        return Code(self.start, "".join(self.chunks), self.strings)
+        masked = "".join(self.chunks)
+        self._check_characters(masked)
+        return Code(self.start, masked, self.strings)
+
+    def _check_characters(self, masked: str) -> None:
+        """Invisible characters and typographic quotes outside strings, once a line."""
+        line = 0
+        for found in _STRAY.finditer(masked):
+            at = self.start + found.start()
+            if self.scanner.places.line(at) == line:
+                continue
+            line = self.scanner.places.line(at)
+            if found[0].isprintable():
+                what, help = f"a typographic quote `{found[0]}`", 'strings are written with `"`'
+            else:
+                what, help = f"the invisible character U+{ord(found[0]):04X}", "replace it by a space, or remove it"
+            self.scanner.error("E0016", f"{what} outside a string", at, at + 1, "not code", help)
 
     def _step(self, text: str) -> bool:
         """Read one piece; False where the code ends."""

@@ -9,6 +9,7 @@ Every item is parsed alone, so one broken function does not hide the mistakes of
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from lark import UnexpectedInput
@@ -16,12 +17,13 @@ from lark import UnexpectedInput
 from lmc.diagnostics import Diagnostic, Span
 from lmc.parser import words
 from lmc.parser.ast import BrokenItem, Expr, File, Hole, Identifier, Item
-from lmc.parser.build import MAX_DEPTH, Builder, too_deep
+from lmc.parser.build import MAX_DEPTH, build, too_deep
+from lmc.parser.builder import Builder
+from lmc.parser.failure import Failure, repairs
 from lmc.parser.grammar import parse_tree
 from lmc.parser.layout import Layout, scan
 from lmc.parser.places import Places
 from lmc.parser.read import read_source
-from lmc.parser.failure import Failure, repairs
 from lmc.parser.sources import Code, HoleSource, ItemSource
 from lmc.parser.syntax_errors import explain
 
@@ -59,13 +61,14 @@ def parse_file(path: str, text: str) -> ParseResult:
 
 
 class _ItemParser:
-    __slots__ = ("text", "places", "layout", "report")
+    __slots__ = ("text", "places", "layout", "report", "string_starts")
 
     def __init__(self, text: str, places: Places, layout: Layout):
         self.text = text
         self.places = places
         self.layout = layout
         self.report = layout.diagnostics
+        self.string_starts = list(layout.code.strings)
 
     def items(self) -> list[Item]:
         return [self._item(source) for source in self.layout.items]
@@ -81,7 +84,7 @@ class _ItemParser:
             self._explain(source.start, masked, error)
             self._check_strings(source)
             return self._broken(source)
-        item = self._builder(code, source.start).build(tree)
+        item = build(self._builder(code, source.start), tree)
         deep = too_deep(item)
         if deep is None:
             return item
@@ -100,7 +103,7 @@ class _ItemParser:
             failure = Failure.of(error, code.masked)
             self.report.append(explain(failure, code.start, self.places, hole=(hole.start, hole.end)))
             return None
-        value = self._builder(code, code.start).build(tree)
+        value = build(self._builder(code, code.start), tree)
         span = self.places.span(hole.start, hole.end)
         if isinstance(value, Hole):
             return Hole(span, value.value, value.name)
@@ -121,10 +124,9 @@ class _ItemParser:
     def _check_strings(self, source: ItemSource) -> None:
         """Report what is wrong inside the strings of an item that did not parse."""
         code = self.layout.code
-        for start, string in code.strings.items():
-            if source.start <= start < source.end:
-                builder = self._builder(code, 0)
-                builder.string(string)
+        builder = self._builder(code, 0)
+        for start in self.string_starts[bisect_left(self.string_starts, source.start) : bisect_left(self.string_starts, source.end)]:
+            builder.string(code.strings[start])
 
     def _broken(self, source: ItemSource) -> BrokenItem:
         span = self.places.span(source.start, source.end)
@@ -158,6 +160,7 @@ def _next_failure(failure: Failure) -> Failure | None:
             return None
         except UnexpectedInput as error:
             later = Failure.of(error, masked)
-            if later.line_start > failure.line_start:
+            # At the end of the item it could only be that what was taken out is missing.
+            if later.pieces and later.line_start > failure.line_start:
                 return later
     return None

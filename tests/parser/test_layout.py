@@ -79,6 +79,10 @@ def test_comments_are_kept_by_line():
     ("def f():\n\tpass\n\tpass\n", ["E0003"]),
     ("def f():\n        a = 1\n    b = 2\n", ["E0004"]),
     ("  x = 1\n", ["E0017"]),
+    ("x =\u00a01\ny = \u200b2\n", ["E0016", "E0016"]),
+    ("x = “a”\n", ["E0016"]),
+    ("x = 1\r2\n", ["E0016"]),
+    ('x = "${\u00a0a}"\n', ["E0016"]),
     ('x = "' + "${" * 3 + '"\n', ["E0008"]),
 ])
 def test_layout_errors(text, expected):
