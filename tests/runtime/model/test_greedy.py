@@ -12,7 +12,7 @@ from lmc.runtime.batch import Row
 from lmc.runtime.engine import Engine
 from lmc.runtime.model.load import load_model
 from lmc.runtime.request import DoneEvent, Finish, GenerateRequest
-from lmc.runtime.tokenizer_files import load_tokenizer
+from lmc.runtime.tokenizer import load_tokenizer
 
 pytestmark = pytest.mark.model
 
