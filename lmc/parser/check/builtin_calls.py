@@ -14,7 +14,7 @@ from lmc.parser.check.arguments import infer_all, match_arguments
 from lmc.parser.check.body import Body
 from lmc.parser.check.builtins import BUILTINS
 from lmc.parser.check.constraints import check_regex
-from lmc.parser.check.iteration import element_of
+from lmc.parser.check.iteration import element_of, no_element
 from lmc.parser.check.model import UNKNOWN, BuiltinCall
 from lmc.parser.check.relations import is_bool, is_int, is_number, is_scalar, is_str, join, known, type_text
 from lmc.parser.check.type_exprs import is_data, resolve_type
@@ -153,6 +153,8 @@ def _extreme(name: str) -> Callable[[Body, Args, Type | None], Type]:
 def _list_element(body: Body, expr: ast.Expr, name: str) -> Type:
     found = body.infer(expr)
     if isinstance(found, ListT):
+        if isinstance(found.element, NeverT) and name in ("min", "max", "majority", "argmax", "top"):
+            return no_element(body, expr)
         return found.element
     return _refuse(body, expr, name, "a list", found)
 

@@ -17,7 +17,7 @@ from lmc.parser.check.model import (
     UNKNOWN, ConstSymbol, ExternSymbol, FunctionSymbol, ParamInfo, PartKind, Symbol, TypeSymbol,
 )
 from lmc.parser.check.relations import known, type_text
-from lmc.parser.check.scope import BrokenSymbol, Declaration, FileScope
+from lmc.parser.check.scope import BUILTIN_TYPES, BrokenSymbol, Declaration, FileScope
 from lmc.parser.check.statements import block
 from lmc.parser.check.type_exprs import is_data, resolve_type
 from lmc.types import NONE, ContextT, DictT, Field, ListT, NeverT, RecordT, Type
@@ -32,7 +32,9 @@ def declare_items(scope: FileScope) -> None:
         if not isinstance(item, Declaration) or item.name is None:
             continue
         name = item.name.text
-        if name in scope.items or name in scope.imported:
+        if name in BUILTIN_TYPES:
+            scope.facts.error("E0202", f"`{name}` is built in", item.name, "taken", "choose another name")
+        elif name in scope.items or name in scope.imported:
             first = scope.items[name].name.span.line if name in scope.items else None
             where = f"it is defined at line {first}" if first else "it is imported"
             scope.facts.error("E0202", f"`{name}` is defined twice", item.name, where, "rename one of them")

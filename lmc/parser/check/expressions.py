@@ -10,6 +10,7 @@ from __future__ import annotations
 from lmc.parser import ast
 from lmc.parser.check.body import Body
 from lmc.parser.check.calls import infer_call
+from lmc.parser.check.iteration import no_element
 from lmc.parser.check.literals import infer_comprehension, infer_dict, infer_list, infer_record
 from lmc.parser.check.model import UNKNOWN, BuiltinSymbol, ConstSymbol, ModuleSymbol, Symbol, TypeSymbol
 from lmc.parser.check.names import resolve_name
@@ -174,7 +175,7 @@ def _index(body: Body, expr: ast.Index) -> Type:
     match receiver:
         case ListT(element):
             _expect_index(body, expr.index)
-            return element if not isinstance(element, NeverT) else UNKNOWN
+            return element if not isinstance(element, NeverT) else no_element(body, expr.value)
         case DictT(key, value):
             body.expect(expr.index, base_type(key), "the key")
             return value

@@ -63,9 +63,9 @@ def _head(fork: ast.Fork) -> ast.Node:
 
 
 def _check_errors(body: Body, value: ast.Expr) -> None:
-    if not isinstance(value, ast.Text) or value.plain not in ("collect", "raise"):
+    if not isinstance(value, ast.Text) or value.plain != "collect":
         body.facts.error("E0504", "`errors` is `\"collect\"` or not given", value, "", 'write `with errors="collect"`')
-    elif value.plain == "collect":
+    else:
         body.facts.error("E0901", '`errors="collect"` is parsed, but this version does not execute it', value, "",
                          "without it the first failing branch ends the program with its error")
 

@@ -19,11 +19,17 @@ def element_of(body: Body, iterable: ast.Expr) -> Type:
     found = body.infer(iterable)
     match found:
         case ListT(element) | DictT(key=element):
-            return element if not isinstance(element, NeverT) else UNKNOWN
+            return element if not isinstance(element, NeverT) else no_element(body, iterable)
         case _ if is_str(found):
             return STR
     if known(found):
         body.facts.error("E0319", f"`{type_text(found)}` cannot be run over", iterable, f"this is `{type_text(found)}`", _help(found))
+    return UNKNOWN
+
+
+def no_element(body: Body, expr: ast.Expr) -> Type:
+    """An element is taken of `[]`, written in place."""
+    body.facts.error("E0312", "this is empty, so it has no element to take", expr, "always empty")
     return UNKNOWN
 
 

@@ -36,9 +36,6 @@ BUILTIN_TYPES: dict[str, TypeSymbol] = {
 }
 BUILTIN_FUNCTIONS: dict[str, BuiltinSymbol] = {name: BuiltinSymbol(name, None) for name in BUILTINS}
 
-#: Names that no variable, parameter, function or type may take (LANGUAGE §8, Words).
-RESERVED = frozenset(BUILTINS) | frozenset(BUILTIN_TYPES) | {"list", "dict", "here"}
-
 
 class FileScope:
     """The names of one file.  `module` is the prefix of its qualified names, `files` has the scopes of the files it imports."""
