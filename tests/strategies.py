@@ -68,7 +68,8 @@ def values(t):
         case LiteralT(options):
             return st.sampled_from(options)
         case ListT():
-            return st.lists(values(t.element), min_size=t.min_items or 0, max_size=4 if t.max_items is None else t.max_items).map(tuple)
+            most = 4 if t.max_items is None else t.max_items
+            return st.lists(values(t.element), min_size=t.min_items or 0, max_size=most).map(tuple)
         case OptionalT(inner):
             return st.none() | values(inner)
         case DictT(key, value):
@@ -77,5 +78,6 @@ def values(t):
             return st.tuples(*(values(f.type) for f in t.fields)).map(lambda v: Record(t, v))
         case UnionT(members=members):
             return st.one_of(*(values(m) for m in members))
-    floats = st.tuples(st.integers(-(10**9), 10**9), st.integers(0, 5)).map(lambda p: p[0] / 10 ** p[1]).filter(lambda x: "e" not in repr(x))
+    decimals = st.tuples(st.integers(-(10**9), 10**9), st.integers(0, 5)).map(lambda p: p[0] / 10 ** p[1])
+    floats = decimals.filter(lambda x: "e" not in repr(x))
     return {INT: st.integers(-(10**18) + 1, 10**18 - 1), FLOAT: floats, BOOL: st.booleans(), NONE: st.none()}[t]

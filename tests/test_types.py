@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from lmc.json_schema import field_list, json_schema
 from lmc.type_text import TypeTextError, named_type_from_data, named_type_to_data, parse_type, type_to_data
 from lmc.types import (
-    BOOL, CONTEXT, ERROR, FLOAT, INT, NEVER, NONE, SCORED, STR, DictT, Field, ListT, LiteralT, OptionalT, RangeT, RecordT, StrT, TupleT,
+    BOOL, CONTEXT, ERROR, FLOAT, INT, NEVER, NONE, SCORED, STR, DictT, Field, ListT, LiteralT, OptionalT, RangeT, RecordT,
+    StrT, TupleT,
     UnionT, base_type, named_types,
 )
 from tests.strategies import types
@@ -52,8 +53,10 @@ def test_every_type_is_read_back(t):
 @pytest.mark.parametrize(
     "text, position",
     [
-        ("", 0), ("strr", 4), ("list", 4), ("list<int", 8), ("list<int>>", 9), ("@Nobody", 7), ("str(max_len=true)", 12), ("str(max_items=3)", 14),
-        ("str(max_len=1, max_len=2)", 23), ("dict<str>", 9), ('"a" |"b"', 3), ("1 | ", 4), ("1..", 1), ("optional<int, int>", 18), ("1.5", 0),
+        ("", 0), ("strr", 4), ("list", 4), ("list<int", 8), ("list<int>>", 9), ("@Nobody", 7), ("str(max_len=true)", 12),
+        ("str(max_items=3)", 14),
+        ("str(max_len=1, max_len=2)", 23), ("dict<str>", 9), ('"a" |"b"', 3), ("1 | ", 4), ("1..", 1),
+        ("optional<int, int>", 18), ("1.5", 0),
         ("list<" * 3000 + "int" + ">" * 3000, 0),
     ],
 )
@@ -79,8 +82,10 @@ def test_definitions_are_read_back(t):
 @pytest.mark.parametrize(
     "data",
     [
-        None, {}, {"name": 1}, {"name": "A"}, {"name": "A", "fields": [{"name": "x"}]}, {"name": "A", "fields": [{"name": "x", "type": "?"}]},
-        {"name": "A", "fields": [{"name": "x", "type": "int", "default": 1}]}, {"name": "A", "members": ["Nobody"]}, {"name": "A", "members": []},
+        None, {}, {"name": 1}, {"name": "A"}, {"name": "A", "fields": [{"name": "x"}]},
+        {"name": "A", "fields": [{"name": "x", "type": "?"}]},
+        {"name": "A", "fields": [{"name": "x", "type": "int", "default": 1}]}, {"name": "A", "members": ["Nobody"]},
+        {"name": "A", "members": []},
         {"name": "A", "members": [["x"]]}, {"name": "A", "fields": [], "doc": 3}, {"name": "A", "members": ["Action"]},
     ],
 )
@@ -135,6 +140,7 @@ def test_json_schemas(t, schema):
 
 
 def test_field_lists():
-    assert field_list(RecordT("A", (Field("grade", INT), Field("overall", INT), Field("summary", STR)))) == "grade, overall and summary"
+    verdict = RecordT("Verdict", (Field("grade", INT), Field("overall", INT), Field("summary", STR)))
+    assert field_list(verdict) == "grade, overall and summary"
     assert field_list(OptionalT(WAND)) == "wood and length" and field_list(STOP) == ""
     assert field_list(ACTION) == "type, wood and length; or type"

@@ -117,8 +117,10 @@ def test_what_does_not_fit_is_refused_with_its_place(data, t, message):
 @pytest.mark.parametrize(
     "text, t, value",
     [
-        ('a"b', STR, 'a"b'), ("null", STR, "null"), ("B", LiteralT(("A", "B")), "B"), ("1", LiteralT((True, 1)), 1), ("true", LiteralT((1, True)), True),
-        ("12", INT, 12), ("12", FLOAT, 12.0), ("null", OptionalT(STR), None), ('"x"', OptionalT(STR), "x"), ('[1,2]', ListT(INT), (1, 2)),
+        ('a"b', STR, 'a"b'), ("null", STR, "null"), ("B", LiteralT(("A", "B")), "B"), ("1", LiteralT((True, 1)), 1),
+        ("true", LiteralT((1, True)), True),
+        ("12", INT, 12), ("12", FLOAT, 12.0), ("null", OptionalT(STR), None), ('"x"', OptionalT(STR), "x"),
+        ('[1,2]', ListT(INT), (1, 2)),
         ('{"type":"Stop"}', ACTION, Record(STOP, ())), ("true", BOOL, True),
     ],
 )
@@ -127,7 +129,9 @@ def test_generated_text(text, t, value):
     assert found == value and type(found) is type(value)
 
 
-@pytest.mark.parametrize("text, t", [("C", LiteralT(("A",))), ("{", ListT(INT)), ("", INT), ("x", BOOL), ("1.5", INT), ("[" * 100_000, ListT(INT)), ("abc", StrT(max_len=2))])
+@pytest.mark.parametrize("text, t",
+    [("C", LiteralT(("A",))), ("{", ListT(INT)), ("", INT), ("x", BOOL), ("1.5", INT), ("[" * 100_000, ListT(INT)),
+        ("abc", StrT(max_len=2))])
 def test_generated_text_that_was_cut_or_is_wrong(text, t):
     with pytest.raises(ValueMismatch):
         from_text(text, t)

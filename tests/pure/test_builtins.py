@@ -79,21 +79,29 @@ def test_top_and_majority():
     assert call("majority", ({"k": 1}, {"k": 2}, {"k": 2})) == {"k": 2}
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15) | st.integers(-(10**6), 10**6), st.none() | st.integers(-3, 20))
+@given(st.floats(min_value=-1e15, max_value=1e15) | st.integers(-(10**6), 10**6), st.none() | st.integers(-3, 20))
 def test_rounding_as_in_python(value, digits):
-    found, expected = (call("round", value), round(value)) if digits is None else (call("round", value, digits), round(value, digits))
+    args = (value,) if digits is None else (value, digits)
+    found, expected = call("round", *args), round(*args)
     assert found == expected and type(found) is type(expected)
 
 
 def test_numbers():
-    assert call("round", 2.5) == 2 and call("round", 3.5) == 4 and call("round", 12345, -2) == 12300 and call("round", 7, -(10**12)) == 0
+    assert call("round", 2.5) == 2 and call("round", 3.5) == 4 and call("round", 12345, -2) == 12300
+    assert call("round", 7, -(10**12)) == 0
     assert call("abs", -3) == 3 and call("abs", -0.5) == 0.5 and fails("abs", -(2**63))[0] == "value"
     assert fails("round", 1e300) == ("value", "the result does not fit in a 64-bit int")
     assert fails("round", "1") == ("type", "`round` takes a number, found a str") and fails("abs", True)[0] == "type"
     assert fails("sum", ("a", 1))[0] == "type" and fails("len", 5) == ("type", "`len` takes a str, list or dict, found an int")
 
 
-@pytest.mark.parametrize("text, value", [("42", 42), (" -7\n", -7), ("+0012", 12), ("0" * 100 + "5", 5), (3.9, 3), (-3.9, -3), (True, 1), (str(2**63 - 1), 2**63 - 1)])
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("42", 42), (" -7\n", -7), ("+0012", 12), ("0" * 100 + "5", 5), (3.9, 3), (-3.9, -3), (True, 1),
+        (str(2**63 - 1), 2**63 - 1),
+    ],
+)
 def test_int(text, value):
     assert call("int", text) == value and type(call("int", text)) is int
 
@@ -104,10 +112,12 @@ def test_int_is_strict(text):
 
 
 def test_int_names_what_it_found():
-    assert fails("int", "four") == ("value", '"four" is not an int') and fails("int", (1,)) == ("type", "`int` takes a str or number, found a list")
+    assert fails("int", "four") == ("value", '"four" is not an int')
+    assert fails("int", (1,)) == ("type", "`int` takes a str or number, found a list")
 
 
-@pytest.mark.parametrize("text, value", [("2", 2.0), (" -0.5 ", -0.5), ("1e3", 1000.0), (".5", 0.5), ("1.", 1.0), (7, 7.0), (False, 0.0)])
+@pytest.mark.parametrize("text, value",
+    [("2", 2.0), (" -0.5 ", -0.5), ("1e3", 1000.0), (".5", 0.5), ("1.", 1.0), (7, 7.0), (False, 0.0)])
 def test_float(text, value):
     assert call("float", text) == value and type(call("float", text)) is float
 
@@ -133,8 +143,10 @@ def test_string_methods_as_in_python(text, part, count):
     for name in ("strip", "lstrip", "rstrip", "removeprefix", "removesuffix", "startswith", "endswith", "find", "count"):
         assert call(name, text, part) == getattr(text, name)(part)
     assert call("split", text) == tuple(text.split()) and call("split", text, part) == tuple(text.split(part))
-    assert call("split", text, part, count) == tuple(text.split(part, count)) and call("splitlines", text) == tuple(text.splitlines())
-    assert call("replace", text, part, "xyz", count) == text.replace(part, "xyz", count) and call("replace", text, "", "-") == text.replace("", "-")
+    assert call("split", text, part, count) == tuple(text.split(part, count))
+    assert call("splitlines", text) == tuple(text.splitlines())
+    assert call("replace", text, part, "xyz", count) == text.replace(part, "xyz", count)
+    assert call("replace", text, "", "-") == text.replace("", "-")
     assert call("find", text, part, 2) == text.find(part, 2) and call("find", text, part, -4, 5) == text.find(part, -4, 5)
     assert call("join", part, tuple(text)) == part.join(text)
 
@@ -148,7 +160,8 @@ def test_string_errors():
 
 
 def test_text_of_lists():
-    assert call("bullets", ("a", 1, True)) == "- a\n- 1\n- true" and call("lines", ("a", 2.5)) == "a\n2.5" and call("bullets", ()) == ""
+    assert call("bullets", ("a", 1, True)) == "- a\n- 1\n- true" and call("lines", ("a", 2.5)) == "a\n2.5"
+    assert call("bullets", ()) == ""
     assert fails("lines", ((1,),)) == ("type", "`lines` takes a list of texts or numbers, found a list; use `json(x)`")
     assert fails("bullets", "abc") == ("type", "`bullets` takes a list, found a str")
 
@@ -156,7 +169,8 @@ def test_text_of_lists():
 def test_regexes():
     assert call("findall", r"\d+", "3 of 12") == ("3", "12") and call("findall", r"(\w)=\d", "a=1 b=2") == ("a", "b")
     assert call("findall", r"\d", "٣") == () and call("findall", r"(?:a|ab)", "ab") == ("a",)
-    assert call("matches", r"\d{2}", "12") is True and call("matches", r"\d", "12") is False and call("matches", "a|ab", "ab") is True
+    assert call("matches", r"\d{2}", "12") is True and call("matches", r"\d", "12") is False
+    assert call("matches", "a|ab", "ab") is True
     assert fails("findall", r"(a)(b)", "ab")[1].startswith("`findall` takes a pattern with at most one group, found 2")
     assert fails("matches", r"a(?=b)", "ab") == ("value", "invalid regex: look-around is not supported (at character 2)")
     assert fails("findall", "(", "") == ("value", "invalid regex: missing ), unterminated subpattern (at character 1)")
@@ -171,7 +185,8 @@ def test_dicts():
 
 def test_json():
     point = Record(POINT, (1, 2))
-    assert call("json", point) == '{"x":1,"y":2}' and call("json", (point,), "list<@m.Action>") == '[{"type":"Point","x":1,"y":2}]'
+    assert call("json", point) == '{"x":1,"y":2}'
+    assert call("json", (point,), "list<@m.Action>") == '[{"type":"Point","x":1,"y":2}]'
     assert call("json", "é\n") == '"é\\n"' and call("json", None) == "null"
     assert fails("json", (object(),)) == ("type", "a list cannot be written as JSON")
 
@@ -205,7 +220,8 @@ def test_parse_json_says_where(text, result, message):
 
 
 def test_types_as_text():
-    assert json.loads(call("schema", "@m.Point"))["required"] == ["x", "y"] and " " not in call("schema", "list<int>(max_items=2)")
+    assert json.loads(call("schema", "@m.Point"))["required"] == ["x", "y"]
+    assert " " not in call("schema", "list<int>(max_items=2)")
     assert call("fields", "@m.Point") == "x and y" and call("fields", "optional<@m.Point>") == "x and y"
 
 

@@ -15,7 +15,8 @@ ONE, TRUE = Record(POINT, (1,)), Record(POINT, (True,))
 numbers = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-9, 9), st.floats(allow_nan=False, allow_infinity=False))
 PYTHON = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "floordiv": operator.floordiv,
-    "mod": operator.mod, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
+    "mod": operator.mod, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq,
+    "ne": operator.ne,
 }
 
 
@@ -83,7 +84,8 @@ def test_joining_and_repeating():
     assert call_pure("add", ("a", "b")) == "ab" and call_pure("add", ((1,), (2,))) == (1, 2)
     assert call_pure("mul", ("ab", 2)) == call_pure("mul", (2, "ab")) == "abab" and call_pure("mul", ((1,), 3)) == (1, 1, 1)
     assert call_pure("mul", ("a", -1)) == ""
-    assert fails("mul", "ab", 10**12) == ("value", "the result of `*` would have 2,000,000,000,000 elements, more than 10,000,000")
+    message = "the result of `*` would have 2,000,000,000,000 elements, more than 10,000,000"
+    assert fails("mul", "ab", 10**12) == ("value", message)
     assert fails("add", "a" * 6_000_000, "a" * 6_000_000)[0] == "value"
 
 
@@ -99,7 +101,8 @@ def test_a_bool_is_no_number():
 def test_equality():
     assert call_pure("eq", (1, 1.0)) and call_pure("eq", (ONE, Record(POINT, (1,)))) and call_pure("eq", (None, None))
     assert not call_pure("eq", (ONE, Record(RecordT("n.Point", POINT.fields), (1,)))) and not call_pure("eq", ("1", 1))
-    assert not call_pure("eq", ((1,), (1, 2))) and call_pure("eq", ({"a": (1,)}, {"a": (1,)})) and not call_pure("eq", ({"a": 1}, {"b": 1}))
+    assert not call_pure("eq", ((1,), (1, 2))) and call_pure("eq", ({"a": (1,)}, {"a": (1,)}))
+    assert not call_pure("eq", ({"a": 1}, {"b": 1}))
     context = object()
     assert call_pure("eq", (context, context)) and not call_pure("eq", (context, object()))
 
@@ -111,7 +114,8 @@ def test_order_of_lists():
 
 
 def test_membership():
-    assert call_pure("in", ("b", "abc")) and call_pure("in", (2, (1, 2))) and call_pure("in", ("k", {"k": 1})) and call_pure("not_in", (3, (1, 2)))
+    assert call_pure("in", ("b", "abc")) and call_pure("in", (2, (1, 2))) and call_pure("in", ("k", {"k": 1}))
+    assert call_pure("not_in", (3, (1, 2)))
     assert fails("in", 1, "abc") == ("type", "`in` looks for a str in a str, found an int")
     assert fails("in", 1, 5) == ("type", "`in` looks in a str, list or dict, found an int")
 

@@ -56,7 +56,8 @@ def test_refused_with_its_place(pattern, position, message):
     assert caught.value.position == position
 
 
-@pytest.mark.parametrize("pattern", ["", "a|", "(?:)", "(?P<year>\\d)", "a??b*?c+?d{1,2}?", "(?is)a.", "(?i-s:a)", "[-a]", "[a-]", "a{,3}", "^a$"])
+@pytest.mark.parametrize("pattern",
+    ["", "a|", "(?:)", "(?P<year>\\d)", "a??b*?c+?d{1,2}?", "(?is)a.", "(?i-s:a)", "[-a]", "[a-]", "a{,3}", "^a$"])
 def test_accepted(pattern):
     parse_regex(pattern)
 
@@ -77,5 +78,5 @@ def test_random_text_is_parsed_or_refused_but_never_fails_otherwise():
 
 
 def test_parsing_needs_neither_numpy_nor_torch():
-    code = "import sys, lmc.regex.parse, lmc.pure, lmc.json_schema, lmc.type_text; print(sorted({'numpy', 'torch'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = "import sys, lmc.regex.parse, lmc.pure, lmc.json_schema, lmc.type_text; print({'numpy', 'torch'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

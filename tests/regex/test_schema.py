@@ -89,7 +89,8 @@ def test_accepted_text_is_a_value(t, generator):
         (LiteralT(("A", "B c")), ["A", "B c"], ['"A"', "B", "C"]),
         (LiteralT((1, 12, True)), ["1", "12", "true"], ["True", "2"]),
         (INT, ["0", "-7", "999999999999999999"], ["-0", "01", "1.0", "+1", "", "1000000000000000000", " 1"]),
-        (FLOAT, ["0", "-0.5", "12", "3.140", "123456789012345.123456789012345"], [".5", "1.", "1e5", "00", "1234567890123456", "NaN"]),
+        (FLOAT, ["0", "-0.5", "12", "3.140", "123456789012345.123456789012345"],
+            [".5", "1.", "1e5", "00", "1234567890123456", "NaN"]),
         (BOOL, ["true", "false"], ["True", "1"]),
         (NONE, ["null"], ["None", ""]),
         (RangeT(1, 5), ["1", "5"], ["0", "6", "01", "1.0"]),
@@ -151,7 +152,8 @@ def test_a_range_is_not_enumerated():
 
 
 def test_literals_are_byte_exact():
-    choices = ("Dr. Smith", "a*b", "(x)", "[y]", "{z}", "p|q", "\\d", "^$", '"quoted"', "tab\t", "line\n", "trailing ", "Case", "case")
+    choices = ("Dr. Smith", "a*b", "(x)", "[y]", "{z}", "p|q", "\\d", "^$", '"quoted"', "tab\t", "line\n", "trailing ",
+        "Case", "case")
     for t, write in ((LiteralT(choices), str), (ListT(LiteralT(choices)), lambda v: json.dumps([v], separators=(",", ":")))):
         dfa = compile_type(t)
         assert all(dfa.matches(write(c).encode()) for c in choices)
@@ -202,9 +204,11 @@ SCHEMA = {
 @pytest.mark.parametrize(
     "text, fits",
     [
-        ('{"z":3,"a":["ab",null],"m":"x"}', True), ('{"m":true}', True), ('{"a":["a"],"m":{"k":[1.5]}}', True), ('{"z":9,"m":null}', True),
+        ('{"z":3,"a":["ab",null],"m":"x"}', True), ('{"m":true}', True), ('{"a":["a"],"m":{"k":[1.5]}}', True),
+        ('{"z":9,"m":null}', True),
         ('{"z":2,"m":"x"}', False), ('{"z":10,"m":"x"}', False), ('{"a":[],"m":"x"}', False), ('{"a":["abc"],"m":"x"}', False),
-        ('{"z":3}', False), ('{"m":"x","z":3}', False), ('{"m":"x","q":1}', False), ('{"m":"x",}', False), ("{}", False), ('{"z":3,}', False),
+        ('{"z":3}', False), ('{"m":"x","z":3}', False), ('{"m":"x","q":1}', False), ('{"m":"x",}', False), ("{}", False),
+        ('{"z":3,}', False),
     ],
 )
 def test_a_schema(text, fits):
@@ -228,7 +232,8 @@ def test_hundreds_of_optional_properties():
     assert not dfa.matches(b'{"property9":null,"property8":null}')
 
 
-@pytest.mark.parametrize("pattern, good, bad", [("b", "abc", "ac"), ("^b", "bc", "ab"), ("b$", "ab", "ba"), ("^(cat|dog)$", "dog", "dogs"), ("cat|dog", "a dog", "cow")])
+@pytest.mark.parametrize("pattern, good, bad",
+    [("b", "abc", "ac"), ("^b", "bc", "ab"), ("b$", "ab", "ba"), ("^(cat|dog)$", "dog", "dogs"), ("cat|dog", "a dog", "cow")])
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_pattern_is_searched_for_and_anchors_act_where_written(pattern, good, bad, nested):
     schema, wrap = {"type": "string", "pattern": pattern}, json.dumps
@@ -243,7 +248,8 @@ def test_a_pattern_is_searched_for_and_anchors_act_where_written(pattern, good, 
     "schema, path, message",
     [
         ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "uniqueItems", "not supported for type array"),
-        ({"type": "object", "properties": {"a": {"type": "number", "minimum": 0}}}, "properties.a.minimum", "not supported for type number"),
+        ({"type": "object", "properties": {"a": {"type": "number", "minimum": 0}}}, "properties.a.minimum",
+            "not supported for type number"),
         ({"type": "string", "format": "date"}, "format", "not supported"),
         ({"anyOf": [{"type": "integer"}, {"type": "integer", "multipleOf": 2}]}, "anyOf.1.multipleOf", "not supported"),
         ({"oneOf": [{"type": "integer"}]}, "oneOf", "not supported without a `type`"),

@@ -194,7 +194,8 @@ def test_the_search_for_the_fewest_tokens_is_cut_and_never_too_high():
 def test_random_walks_under_the_masks_end_in_accepted_text():
     generator = random.Random(3)
     vocabulary = [*BYTES, b'{"', b'":', b'"}', b"tr", b"true", b'",', b"12", "é".encode()]
-    constraint = TokenConstraint(compile_type(RecordT("R", (Field("a", INT), Field("b", StrT(max_len=5))))), TokenIndex(vocabulary))
+    constraint = TokenConstraint(compile_type(RecordT("R", (Field("a", INT), Field("b", StrT(max_len=5))))),
+        TokenIndex(vocabulary))
     for _ in range(50):
         state, text = START, b""
         while len(ids := constraint.allowed(state)):
