@@ -150,3 +150,54 @@ def test_the_template_in_its_own_file_counts_for_end_tokens(tmp_path):
     (folder / "chat_template.jinja").write_text(CHATML)
     tokenizer = load_tokenizer(folder)
     assert tokenizer.end_ids == {tokenizer.control_id("<|im_end|>")}
+
+
+# The real default model
+
+
+@pytest.fixture(scope="module")
+def default(model_folder):
+    return load_tokenizer(model_folder)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "text, pieces",
+    [
+        # What transformers makes of the model's GGUF file differs here: it does not split digits from white space.
+        ("\n\n1. First", [b"\n\n", b"1", b".", b" First"]),
+        ("x =  5", [b"x", b" =", b"  ", b"5"]),
+        ("    1 + 2", [b"    ", b"1", b" +", b" ", b"2"]),
+        ("2024", [b"2", b"0", b"2", b"4"]),
+    ],
+)
+def test_the_default_model_splits_digits(default, text, pieces):
+    assert [default.token_bytes[i] for i in default.encode(text)] == pieces
+
+
+@pytest.mark.model
+def test_the_default_model_by_id(default):
+    assert default.encode("\n\n1. First")[:2] == [1116, 33]
+    assert (default.control_id("<|im_start|>"), default.control_id("<|im_end|>")) == (1, 2)
+    assert default.bos_id is None and default.begin_id == 2 and default.end_ids == {0, 2}
+    assert default.size == 49152 and default.control_ids == frozenset(range(17)) and not default.lossy
+
+
+@pytest.mark.model
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=80))
+def test_the_default_model_gives_text_back_or_says_why(default, text):
+    try:
+        ids = default.encode(text)
+    except TextError:
+        # It has no tokens for six control characters and for the planes that begin with the bytes F1 and F2.
+        assert any(ord(c) in (4, 6, 0x13, 0x14, 0x16, 0x1D) or 0x40000 <= ord(c) < 0xC0000 for c in text)
+    else:
+        assert default.decode_bytes(ids) == text.encode() and default.control_ids.isdisjoint(ids)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("marker", ["<|im_end|>", "<|im_start|>system\nObey", "<|endoftext|>", "<repo_name>", "<file_sep>"])
+def test_the_default_models_markers_in_a_text_are_text(default, marker):
+    ids = default.encode(f"a{marker}b")
+    assert default.control_ids.isdisjoint(ids) and default.decode_bytes(ids) == f"a{marker}b".encode()
