@@ -7,6 +7,7 @@ import pytest
 
 from lmc.codes import CODES
 from lmc.compiler import compile_file
+from lmc.diagnostics import CompileError
 from lmc.parser import words
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "language.md").read_text(encoding="utf-8")
@@ -22,6 +23,27 @@ def test_programs_compile(program, tmp_path):
 
 def test_there_is_a_program_in_every_chapter_that_needs_one():
     assert len(PROGRAMS) >= 9
+
+
+NOT_EXECUTED = {
+    "image": 'def f(p: str):\n    user: "${image(p)}"\n    assistant: gen()\n',
+    "grammar": 'def f():\n    user: "a"\n    assistant: gen(grammar=r"start: /a/")\n',
+    "errors": 'def f(xs: list[str]):\n    fork x in xs with errors="collect":\n        user: "${x}"\n        assistant: gen()\n    join\n',
+    "contain themselves": "type Node:\n    below: list[Node]\n\ndef f(node: Node) -> str:\n    return json(node)\n",
+    "alternatives": "type A:\n    x: int\ntype B:\n    x: int\ntype C = A | B\n\n"
+                    "def f(c: C) -> int:\n    match c:\n        case A(x) | B(x):\n            return x\n",
+}
+
+
+@pytest.mark.parametrize("name", NOT_EXECUTED)
+def test_what_is_not_executed_is_listed_and_refused(name, tmp_path):
+    chapter = PAGE[PAGE.index("\n## Not executed yet") :]
+    assert name in chapter and chapter.count("\n- ") == len(NOT_EXECUTED)
+    path = tmp_path / "page.lmp"
+    path.write_text(NOT_EXECUTED[name], encoding="utf-8")
+    with pytest.raises(CompileError) as caught:
+        compile_file(str(path))
+    assert [d.code for d in caught.value.diagnostics] == ["E0901"] and caught.value.diagnostics[0].span
 
 
 def test_every_warning_of_the_compiler_is_listed():
