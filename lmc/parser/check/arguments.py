@@ -17,7 +17,10 @@ from lmc.parser.check.suggest import did_you_mean
 
 def match_arguments(body: Body, call: ast.Call, what: str, names: Sequence[str],
                     required: Sequence[str]) -> tuple[ast.Expr | None, ...] | None:
-    """One expression for each name, None where it is not given; None in all where a mistake was reported.  `what` is `f`, shown."""
+    """One expression for each name, None where it is not given; None in all where a mistake was reported.
+
+    `what` is the name of what is called, as the user sees it.
+    """
     given: dict[str, ast.Expr] = dict(zip(names, call.args))
     ok = True
     if len(call.args) > len(names):
@@ -27,7 +30,8 @@ def match_arguments(body: Body, call: ast.Call, what: str, names: Sequence[str],
     for keyword in call.keywords:
         name = keyword.name.text
         if name not in names:
-            body.facts.error("E0303", f"`{what}` has no parameter `{name}`", keyword.name, "unknown name", did_you_mean(name, names))
+            body.facts.error("E0303", f"`{what}` has no parameter `{name}`", keyword.name, "unknown name",
+                             did_you_mean(name, names))
             ok = False
         elif name in given:
             body.facts.error("E0304", f"`{name}` is given twice", keyword.name, "duplicate argument")

@@ -135,7 +135,8 @@ def _element(body: Body, statement: ast.Assign, target: ast.Index) -> None:
         right = body.infer(statement.value)
         found = binary_type(body, statement, statement.op, wanted, right, target, statement.value)
         if not assignable(found, wanted):
-            body.facts.error("E0301", f"the element is `{type_text(wanted)}`, and here it would become `{type_text(found)}`", statement)
+            body.facts.error("E0301", f"the element is `{type_text(wanted)}`, and here it would become `{type_text(found)}`",
+                             statement)
     else:
         body.expect(statement.value, wanted, "the element")
 
@@ -154,6 +155,7 @@ def _container(body: Body, expr: ast.Expr) -> Type:
             body.facts.error("E0210", f"`{root.text}` is a constant of the file and does not change", root, "",
                              f"copy it first: `xs = {root.text}`")
     elif known(found):
-        body.facts.error("E0323" if isinstance(root, ast.Attribute) else "E0210", "only an element of a name can be set", root, "",
+        code = "E0323" if isinstance(root, ast.Attribute) else "E0210"
+        body.facts.error(code, "only an element of a name can be set", root, "",
                          "assign it to a name first: `xs = …`, then set the element of that name")
     return found

@@ -1,7 +1,7 @@
 """One function, test or constant while it is checked: its scopes, its flow, where in the conversation it is.
 
-The rules are functions that take a `Body` first and live in one file per kind (expressions, calls, statements, forks …).  Those files
-would need one another in a circle; instead a `Body` is given the two entrances, `Rules`, and everything goes through
+The rules are functions that take a `Body` first and live in one file per kind (expressions, calls, statements, forks …).  Those
+files would need one another in a circle; instead a `Body` is given the two entrances, `Rules`, and everything goes through
 `infer`, `expect` and `block`.
 """
 
@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from lmc.parser import ast
 from lmc.parser.check.facts import Facts
 from lmc.parser.check.flow import Flow, Path, Turns
-from lmc.parser.check.model import UNKNOWN, ConstSymbol, FunctionSymbol, LocalKind, LocalSymbol, PartKind
-from lmc.parser.check.relations import assignable, fits_literal, is_int, known, needs_conversion, strip_optional, type_text
+from lmc.parser.check.model import UNKNOWN, ConstSymbol, FunctionSymbol, GenCall, LocalKind, LocalSymbol, PartKind
+from lmc.parser.check.relations import (
+    assignable, assignable_inside, fits_literal, is_int, known, needs_conversion, strip_optional, type_text,
+)
 from lmc.parser.check.scope import FileScope
 from lmc.parser.check.suggest import nearest
 from lmc.types import FLOAT, IntT, ListT, LiteralT, StrT, Type, base_type
@@ -112,8 +114,13 @@ class Body:
         return isinstance(symbol, ConstSymbol) and fits_literal(self.facts.constants.get(symbol), wanted)
 
     def convert(self, expr: ast.Expr) -> None:
-        """An int stands where a float is wanted."""
-        self.facts.conversions.add(expr)
+        """An int stands where a float is wanted.  What the model writes stays what it is: its text is in the conversation."""
+        call = self.facts.calls.get(expr) if isinstance(expr, ast.Call) else None
+        if isinstance(call, GenCall):
+            self.facts.error("E0301", "this generates an `int`, and a `float` is wanted", expr, "",
+                             "write `gen(float, …)`, or bind it to a name of its own and use that")
+        else:
+            self.facts.conversions.add(expr)
 
     def block(self, statements: tuple[ast.Stmt, ...]) -> None:
         self.rules.block(self, statements)
@@ -130,7 +137,7 @@ class Body:
             plain = self.widened.get(name)
             fits = plain is not None and name not in self.annotated and assignable(type, plain)
             symbol = self.declare(node, name, plain if fits else type, kind)
-        elif known(symbol.type) and not assignable(type, symbol.type):
+        elif known(symbol.type) and not (assignable if kind is LocalKind.VARIABLE else assignable_inside)(type, symbol.type):
             self._retype(node, symbol, type)
         self.facts.symbols[node] = symbol
         self.flow.assign(symbol)
@@ -154,7 +161,7 @@ class Body:
         plain = base_type(symbol.type)
         fixed = symbol.kind is LocalKind.PARAMETER or symbol.name in self.annotated
         if not fixed and plain != symbol.type and assignable(type, plain):
-            # The first value was narrower than the name needs (`1..5`, then any int): check the function again with the plain type.
+            # The first value was narrower than the name needs (`1..5`, then any int): check again with the plain type.
             self.widened[symbol.name] = plain
             return
         self.facts.error(
@@ -218,7 +225,8 @@ def mismatch_help(found: Type, wanted: Type, expr: ast.Expr) -> str | None:
     if isinstance(base_type(found), IntT) and type_text(wanted) == "str":
         return "write `str(…)`, or put it into text: `\"${…}\"`"
     if base_type(wanted) == found and found != wanted:
-        return f"not every `{type_text(found)}` is one; declare the value with the type `{type_text(wanted)}` where it comes from, or widen what is expected"
+        declared = type_text(wanted)
+        return f"not every `{type_text(found)}` is one; declare it `{declared}` where it comes from, or widen what is expected"
     return None
 
 

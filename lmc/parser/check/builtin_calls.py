@@ -19,7 +19,8 @@ from lmc.parser.check.model import UNKNOWN, BuiltinCall
 from lmc.parser.check.relations import is_bool, is_int, is_number, is_scalar, is_str, join, known, type_text
 from lmc.parser.check.type_exprs import is_data, resolve_type
 from lmc.types import (
-    BOOL, FLOAT, INT, NEVER, NONE, STR, ContextT, DictT, ListT, NeverT, NoneT, OptionalT, RecordT, TupleT, Type, UnionT, base_type,
+    BOOL, FLOAT, INT, NEVER, NONE, STR, ContextT, DictT, ListT, NeverT, NoneT, OptionalT, RecordT, TupleT, Type, UnionT,
+    base_type,
 )
 
 Args = tuple[ast.Expr | None, ...]
@@ -98,7 +99,8 @@ def _parse_json(body: Body, call: ast.Call, args: Args, hint: Type | None) -> Ty
 
 def _refuse(body: Body, expr: ast.Expr, name: str, wanted: str, found: Type, help: str | None = None) -> Type:
     if known(found):
-        body.facts.error("E0301", f"`{name}` takes {wanted}, found `{type_text(found)}`", expr, f"this is `{type_text(found)}`", help)
+        body.facts.error("E0301", f"`{name}` takes {wanted}, found `{type_text(found)}`", expr, f"this is `{type_text(found)}`",
+                         help)
     return UNKNOWN
 
 
@@ -248,8 +250,9 @@ def _shown_list(name: str) -> Callable[[Body, Args, Type | None], Type]:
     def rule(body: Body, args: Args, hint: Type | None) -> Type:
         element = _list_element(body, args[0], name)
         if known(element) and not (is_scalar(element) or isinstance(element, NeverT)):
+            nested = isinstance(element, (RecordT, UnionT, ListT, DictT))
             _refuse(body, args[0], name, "a list of texts, numbers or bools", ListT(element),
-                    f"write each: `{name}([json(x) for x in xs])`" if isinstance(element, (RecordT, UnionT, ListT, DictT)) else None)
+                    f"write each: `{name}([json(x) for x in xs])`" if nested else None)
         return STR
 
     return rule
@@ -289,7 +292,8 @@ def _regex(result: Type) -> Callable[[Body, Args, Type | None], Type]:
 
 
 _RULES: dict[str, Callable[[Body, Args, Type | None], Type]] = {
-    "len": _len, "range": _range, "enumerate": _enumerate, "zip": _zip, "min": _extreme("min"), "max": _extreme("max"), "sum": _sum,
+    "len": _len, "range": _range, "enumerate": _enumerate, "zip": _zip, "min": _extreme("min"), "max": _extreme("max"),
+    "sum": _sum,
     "sorted": _sorted, "abs": _abs, "round": _round, "str": _str, "int": _number("int", INT), "float": _number("float", FLOAT),
     "bool": _bool, "print": _print, "input": _input, "fail": _fail, "json": _json, "bullets": _shown_list("bullets"),
     "lines": _shown_list("lines"), "majority": _majority, "argmax": _argmax, "top": _top, "findall": _regex(ListT(STR)),

@@ -130,13 +130,15 @@ def _construct(body: Body, call: ast.Call, symbol: TypeSymbol) -> Type:
         help = None
         if isinstance(record, UnionT):
             help = f"construct a member: `{type_text(record.members[0])}(…)`"
-        body.facts.error("E0319", f"`{symbol.name}` is a type, and only record types are constructed like this", call.function, "", help)
+        body.facts.error("E0319", f"`{symbol.name}` is a type, and only record types are constructed like this", call.function,
+                         "", help)
         return UNKNOWN
     before = body.facts.mark()
     names = [f.name for f in record.fields]
     extra = call.args[len(names):]
     if extra:
-        body.facts.error("E0302", f"`{symbol.name}` has {len(names)} fields, found {len(call.args)} values", extra[0], "one too many")
+        body.facts.error("E0302", f"`{symbol.name}` has {len(names)} fields, found {len(call.args)} values", extra[0],
+                         "one too many")
     positional = tuple(
         ast.Keyword(arg.span, ast.Identifier(arg.span, name), arg) for name, arg in zip(names, call.args)
     )

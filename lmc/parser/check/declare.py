@@ -83,8 +83,10 @@ def _constant(scope: FileScope, item: ast.ConstDef) -> Symbol:
         body.expect(item.value, type, f"`{name}`")
     else:
         type = body.infer(item.value)
-        if isinstance(type, ListT) and isinstance(type.element, NeverT) or isinstance(type, DictT) and isinstance(type.key, NeverT):
-            facts.error("E0312", "an empty list or dict needs a type", item.value, "of what?", f"annotate the name: `{name}: list[str] = []`")
+        inner = type.element if isinstance(type, ListT) else type.key if isinstance(type, DictT) else None
+        if isinstance(inner, NeverT):
+            facts.error("E0312", "an empty list or dict needs a type", item.value, "of what?",
+                        f"annotate the name: `{name}: list[str] = []`")
     if not known(type) or facts.failed_since(before):
         return BrokenSymbol(name, item.name.span)
     symbol = ConstSymbol(name, item.name.span, type, scope.qualify(name), item.value)
@@ -199,7 +201,8 @@ def _calls_turn_part(scope: FileScope, node: ast.Node, seen: set[str]) -> bool:
 
 def _uses_context(scope: FileScope, item: ast.FunctionDef) -> bool:
     return any(
-        isinstance(node, (ast.RoleBlock, ast.Here, ast.Resume, ast.Fork)) or _calls_turn_part(scope, node, set()) for node in ast.walk(item)
+        isinstance(node, (ast.RoleBlock, ast.Here, ast.Resume, ast.Fork)) or _calls_turn_part(scope, node, set())
+        for node in ast.walk(item)
     )
 
 

@@ -17,7 +17,8 @@ def warn_without_effect(body: Body, value: ast.Expr) -> None:
         return
     if isinstance(value, ast.Call):
         call = body.facts.calls.get(value)
-        drops = isinstance(call, (MethodCall, RecordCall, ScoreCall)) or isinstance(call, BuiltinCall) and call.name not in _WITH_EFFECT
+        drops = isinstance(call, (MethodCall, RecordCall, ScoreCall))
+        drops = drops or isinstance(call, BuiltinCall) and call.name not in _WITH_EFFECT
         # In a turn the text that a `def` gives was surely meant for the prompt.
         drops = drops or body.role is not None and isinstance(call, FunctionCall) and call.target.part is None and is_str(found)
         if not drops:

@@ -71,7 +71,8 @@ def _collection(body: Body, expr: ast.Expr, hint: Type | None) -> Type:
     assert isinstance(expr, ast.TupleExpr), expr
     for element in expr.elements:
         body.infer(element)
-    body.facts.error("E0313", "a tuple cannot be a value", expr, "", "use a list `[…]`, or a record where the parts differ in type")
+    body.facts.error("E0313", "a tuple cannot be a value", expr, "",
+                     "use a list `[…]`, or a record where the parts differ in type")
     return UNKNOWN
 
 
@@ -152,7 +153,8 @@ def _field(body: Body, expr: ast.Attribute, receiver: Type) -> Type:
         body.facts.error("E0318", f"`{type_text(receiver)}` has no field `{name}`", expr.name, "unknown field",
                          f"did you mean `{near}`?" if near else f"its fields: {names}")
     elif isinstance(receiver, UnionT):
-        body.facts.error("E0318", f"`{type_text(receiver)}` may be any of {_names(receiver)}, so a field cannot be taken yet", expr.name,
+        body.facts.error("E0318", f"`{type_text(receiver)}` may be any of {_names(receiver)}, so a field cannot be taken yet",
+                         expr.name,
                          "which member is it?", f"use `match`: `case {type_text(receiver.members[0])}(…):`")
     elif isinstance(receiver, OptionalT):
         body.facts.error("E0318", f"this may be None, so `.{name}` cannot be taken", expr.value,

@@ -1,4 +1,4 @@
-"""What is known at one point of a body: which names have a value, which types are narrower than declared, how far the conversation is.
+"""What is known at one point of a body: which names have a value, which types are narrower, how far the conversation is.
 
     if c:                 # Flow at the `if`
         x = 1             #   a copy, with x assigned

@@ -181,13 +181,15 @@ def _branch_name(body: Body, export: ast.Export, branch: _Branch, name: str) -> 
     if symbol is None:
         near = nearest(name, branch.scope.names)
         known_names = ", ".join(f"`{n}`" for n in branch.scope.names)
-        help = f"did you mean `{near}`?" if near else f"the branch binds {known_names}" if known_names else "the branch binds no name"
+        bound = f"the branch binds {known_names}" if known_names else "the branch binds no name"
+        help = f"did you mean `{near}`?" if near else bound
         body.facts.error("E0502", f"the branch does not bind `{name}`", export.value, "not bound in the branch", help)
         return None
     body.facts.symbols[export.value] = symbol
     body.facts.reads.add(symbol)
     if symbol not in branch.end.assigned and branch.end.live:
-        body.facts.error("E0502", f"`{name}` may have no value at the end of the branch", export.value, "not assigned on every path",
+        body.facts.error("E0502", f"`{name}` may have no value at the end of the branch", export.value,
+                         "not assigned on every path",
                          f"give `{name}` a value at the start of the branch")
     return symbol
 

@@ -1,7 +1,7 @@
 """Bodies of functions and tests, and what is asked of parts once all bodies are known.
 
-A name whose first value is narrower than a later one (`1..5`, then any int) is given the plain type, and the body is checked again:
-types of names do not depend on the order in which the branches of a program are written.
+A name whose first value is narrower than a later one (`1..5`, then any int) is given the plain type, and the body is checked
+again: types of names do not depend on the order in which the branches of a program are written.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
     label = select(Label)                SelectCall; a Label
     s = score(["yes", "no"])             ScoreCall; list[Scored]
 
-A call is legal where the statement around it put it into `body.placed`: a whole statement, the right side of an assignment or a whole hole.
+A call is legal where the statement around it put it into `body.placed`: a whole statement, the right side of an assignment or a
+whole hole.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ def _gen(body: Body, call: ast.Call) -> Type:
 
 def _gen_type(body: Body, call: ast.Call, types: list[ast.Expr]) -> Type:
     for extra in types[1:]:
-        body.facts.error("E0302", "`gen` takes one type", extra, "one too many", "everything else is an option: `gen(int, max_tokens=8)`")
+        body.facts.error("E0302", "`gen` takes one type", extra, "one too many",
+                         "everything else is an option: `gen(int, max_tokens=8)`")
     if isinstance(types[0], ast.Text) and types[0].plain is None:
         body.facts.error("E0313", "`gen` takes a type, not a prompt", types[0], "", "write the prompt as text before the `gen`")
         return UNKNOWN
@@ -118,7 +120,8 @@ def _constant_text(body: Body, expr: ast.Expr, what: str) -> str | None:
     if isinstance(text, str):
         return text
     if known(body.facts.expr_types.get(expr, UNKNOWN)):
-        body.facts.error("E0601", f"{what} must be known at compile time", expr, "", "write it here, or name a constant of the file")
+        body.facts.error("E0601", f"{what} must be known at compile time", expr, "",
+                         "write it here, or name a constant of the file")
     return None
 
 
@@ -157,7 +160,8 @@ def _choice(body: Body, call: ast.Call, name: str) -> Type:
         else:
             given[keyword.name.text] = keyword.value
     if "options" not in given:
-        body.facts.error("E0305", f"`{name}` needs its options", call, "missing argument", f"a list or a literal type: `{name}([a, b])`")
+        body.facts.error("E0305", f"`{name}` needs its options", call, "missing argument",
+                         f"a list or a literal type: `{name}([a, b])`")
         return UNKNOWN
     return _options(body, call, name, given["options"], given.get("method"))
 
@@ -218,7 +222,8 @@ def _option_list(body: Body, expr: ast.Expr, name: str) -> bool:
         return _distinct(body, expr, name)
     constant = body.facts.constants.get(body.facts.symbols.get(expr))
     if constant is not None and (not constant or len(set(constant)) < len(constant) or "" in constant):
-        body.facts.error("E0604", "the options are empty or repeat one", expr, "", "each option stands once and has at least one character")
+        body.facts.error("E0604", "the options are empty or repeat one", expr, "",
+                         "each option stands once and has at least one character")
         return False
     return True
 

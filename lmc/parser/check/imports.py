@@ -77,7 +77,8 @@ class _Loader:
             self._refuse("E0205", "the path of an import is fixed, non-empty text", item, "not a path")
             return None
         if os.path.isabs(spec) or re.match(r"[A-Za-z]:", spec) or "\\" in spec or "\0" in spec:
-            self._refuse("E0207", f'the import "{spec}" must be a path relative to this file, with `/` between folders', item, "not relative",
+            self._refuse("E0207", f'the import "{spec}" must be a path relative to this file, with `/` between folders', item,
+                         "not relative",
                          'for example `"lib/x.lmp"`')
             return None
         path = os.path.normpath(os.path.join(os.path.dirname(importer), spec))
@@ -99,10 +100,12 @@ class _Loader:
         try:
             text = self.read(path)
         except LmcError as error:
-            self._refuse("E0205", f'the import "{spec}" cannot be read: {error.diagnostics[0].message}', item, "not found", _near(path, spec))
+            self._refuse("E0205", f'the import "{spec}" cannot be read: {error.diagnostics[0].message}', item, "not found",
+                         _near(path, spec))
             return None
         except OSError as error:
-            self._refuse("E0205", f'the import "{spec}" cannot be read: {error.strerror or error}', item, "not found", _near(path, spec))
+            self._refuse("E0205", f'the import "{spec}" cannot be read: {error.strerror or error}', item, "not found",
+                         _near(path, spec))
             return None
         self.load(path, text, self._module(real))
         return path

@@ -23,7 +23,8 @@ def element_of(body: Body, iterable: ast.Expr) -> Type:
         case _ if is_str(found):
             return STR
     if known(found):
-        body.facts.error("E0319", f"`{type_text(found)}` cannot be run over", iterable, f"this is `{type_text(found)}`", _help(found))
+        body.facts.error("E0319", f"`{type_text(found)}` cannot be run over", iterable, f"this is `{type_text(found)}`",
+                         _help(found))
     return UNKNOWN
 
 
@@ -63,6 +64,7 @@ def _parts(body: Body, targets: tuple[ast.Identifier, ...], element: Type, at: a
         return element.items
     if known(element):
         count = len(element.items) if isinstance(element, TupleT) else 1
-        body.facts.error("E0319", f"{len(targets)} names for elements of {count} part{'s' if count != 1 else ''}", targets[0].span.to(targets[-1].span),
+        body.facts.error("E0319", f"{len(targets)} names for elements of {count} part{'s' if count != 1 else ''}",
+                         targets[0].span.to(targets[-1].span),
                          f"each element is `{type_text(element)}`", "`enumerate(xs)`, `zip(xs, ys)` and `d.items()` give pairs")
     return (UNKNOWN,) * len(targets)

@@ -4,7 +4,8 @@
         case Search(q): …         # q is Search's first field; act is a Search here
         case Calc(e): …           # nothing is left: exhaustive
 
-A type is seen as a set of *atoms* (literals, members, None, or `REST` for what no pattern but `_` exhausts); patterns take atoms away.
+A type is seen as a set of *atoms* (literals, members, None, or `_REST` for what no pattern but `_` exhausts); patterns take atoms
+away.
 """
 
 from __future__ import annotations
@@ -124,7 +125,8 @@ def _check_patterns(body: Body, case: ast.Case, subject: Type, left: set[Atom]) 
         taken |= atoms
         bound.append(names)
     if any(names != bound[0] for names in bound):
-        body.facts.error("E0317", "all alternatives of a case must bind the same names", case.patterns[0].span.to(case.patterns[-1].span))
+        body.facts.error("E0317", "all alternatives of a case must bind the same names",
+                         case.patterns[0].span.to(case.patterns[-1].span))
     return taken
 
 
@@ -164,7 +166,8 @@ def _record(body: Body, pattern: ast.RecordPattern, subject: Type, names: set[st
         return set()
     inner = strip_optional(subject)
     if known(subject) and ("record", record.name) not in _atoms(inner):
-        members = ", ".join(f"`{type_text(m)}`" for m in inner.members) if isinstance(inner, UnionT) else f"`{type_text(subject)}`"
+        alternatives = inner.members if isinstance(inner, UnionT) else (subject,)
+        members = ", ".join(f"`{type_text(m)}`" for m in alternatives)
         body.facts.error("E0317", f"`{type_text(record)}` never matches here", pattern.type, f"the subject is {members}")
     bindings = _bind(body, pattern, record, names)
     body.facts.patterns[pattern] = RecordMatch(record, bindings)

@@ -18,8 +18,10 @@ from lmc.types import BOOL, INT, STR, DictT, ListT, NeverT, OptionalT, RecordT, 
 _LIST_HABITS = {
     "append": "write `{x} += [value]`", "extend": "write `{x} += other`", "insert": "write `{x} = {x}[:i] + [value] + {x}[i:]`",
     "pop": "read `{x}[-1]`, then write `{x} = {x}[:-1]`", "remove": "write `{x} = [x for x in {x} if x != value]`",
-    "sort": "write `{x} = sorted({x})`", "reverse": "write `{x} = {x}[::-1]`", "copy": "a list is a value already; just assign it",
-    "clear": "write `{x} = []`", "index": "use a loop over `enumerate({x})`", "count": "write `len([x for x in {x} if x == value])`",
+    "sort": "write `{x} = sorted({x})`", "reverse": "write `{x} = {x}[::-1]`",
+    "copy": "a list is a value already; just assign it",
+    "clear": "write `{x} = []`", "index": "use a loop over `enumerate({x})`",
+    "count": "write `len([x for x in {x} if x == value])`",
     "join": "the text between comes first: `\", \".join({x})`",
 }
 _DICT_HABITS = {"update": "set the keys one by one: `{x}[key] = value`", "pop": "read it with `{x}[key]`",

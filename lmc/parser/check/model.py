@@ -5,8 +5,9 @@
     checked.expr_types[expr]     # its static type
     checked.calls[call]          # what a Call is, its arguments matched to parameters
 
-If `checked.errors` is empty: every value expression that is evaluated has an entry in `expr_types`, every name in `symbols`, every
-`ast.Call` that is evaluated in `calls`, every `ast.Fork` in `forks`, and no type contains `UnknownT`.  With errors the tables are partial.
+If `checked.errors` is empty: every value expression that is evaluated has an entry in `expr_types`, every name in `symbols`,
+every `ast.Call` that is evaluated in `calls`, every `ast.Fork` in `forks`, and no type contains `UnknownT`.  With errors the
+tables are partial.
 Type expressions (annotations, `gen(Note)`, `list[str]`, `schema(Action)`) are in `types_of` and not in `expr_types`.
 This file knows nothing of how these facts are found.
 """
@@ -108,7 +109,8 @@ class FunctionSymbol(Symbol):
     """A `def` or `part`.  `qualified` is its name in the IR.  `result` is `NONE` where it returns nothing.
 
     `part` is None for a `def`.  Of a text part `Checked.part_roles` has the roles in which it is called.
-    `uses_context` of a `def`: it has role blocks, `here`, `resume`, a fork or a turn part somewhere, so it starts an empty context.
+    `uses_context` of a `def`: it has role blocks, `here`, `resume`, a fork or a turn part somewhere, so it starts an empty
+    context.
     """
 
     qualified: str
@@ -171,8 +173,8 @@ class RecordCall:
 class BuiltinCall:
     """A built-in function.  `args` are the value arguments in the order of the builtin's parameters; None: not given.
 
-    `type` is the type argument of `schema(T)`, `fields(T)`; for `parse_json` the type to read (from its second argument or from where
-    it stands); for `json(x)` the static type of `x`; else None.
+    `type` is the type argument of `schema(T)`, `fields(T)`; for `parse_json` the type to read (from its second argument or from
+    where it stands); for `json(x)` the static type of `x`; else None.
     """
 
     name: str
@@ -191,7 +193,7 @@ class MethodCall:
 
 @dataclass(frozen=True, slots=True)
 class GenCall:
-    """`gen(T, option=…)`.  `options` has each option given, by name, `regex` and `schema` too; `regex` is the constant pattern."""
+    """`gen(T, option=…)`.  `options` has each option given, by name, `regex` and `schema` too; `regex` is its pattern."""
 
     type: Type
     options: Mapping[str, ast.Expr]
@@ -200,7 +202,7 @@ class GenCall:
 
 @dataclass(frozen=True, slots=True)
 class SelectCall:
-    """`select(options, method=…)`.  Exactly one of `choices` (a literal type: its values as text) and `options` (a list) is given."""
+    """`select(options, method=…)`.  Exactly one of `choices` (the values of a literal type) and `options` (a list) is given."""
 
     type: Type
     choices: tuple[str | int | bool, ...] | None

@@ -19,7 +19,8 @@ from lmc.parser.check.suggest import nearest
 #: Python's own names that people reach for.
 _PYTHON = {
     "True": "`True`", "open": "declare an `extern def` and bind it in Python", "isinstance": "use `match`",
-    "any": "write the loop, or count: `len([x for x in xs if …]) > 0`", "all": "write the loop, or count: `len([x for x in xs if not …]) == 0`",
+    "any": "write the loop, or count: `len([x for x in xs if …]) > 0`",
+    "all": "write the loop, or count: `len([x for x in xs if not …]) == 0`",
     "map": "use a comprehension: `[f(x) for x in xs]`", "filter": "use a comprehension: `[x for x in xs if …]`",
     "reversed": "use `xs[::-1]`", "list": "use a comprehension or `[…]`", "dict": "use `{\"key\": value}`", "set": "use a list",
     "tuple": "use a list", "self": "there are no classes; pass a value", "repr": "use `json(x)`", "type": "use `match`",
@@ -35,7 +36,8 @@ def resolve_name(body: Body, expr: ast.Name) -> Symbol | None:
         body.facts.reads.add(symbol)
         if symbol not in body.flow.assigned and body.flow.live:
             if expr.text not in body.unassigned:
-                body.facts.error("E0203", f"`{expr.text}` may have no value here", expr, "not assigned on every path to this point",
+                body.facts.error("E0203", f"`{expr.text}` may have no value here", expr,
+                                 "not assigned on every path to this point",
                                  f"give `{expr.text}` a value before the branching at line {symbol.span.line}")
             # Said once: from here on it counts as assigned.
             body.flow.assigned.add(symbol)

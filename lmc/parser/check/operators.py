@@ -145,7 +145,8 @@ def _compare(body: Body, op: str, left_expr: ast.Expr, left: Type, right_expr: a
     elif op in ("==", "!="):
         _equality(body, left_expr, left, right_expr, right)
     elif not (is_number(left) and is_number(right) or is_str(left) and is_str(right)):
-        _bad_operand(body, right_expr, f"`{op}` cannot compare `{type_text(left)}` with `{type_text(right)}`", _operand_help(op, left, right))
+        _bad_operand(body, right_expr, f"`{op}` cannot compare `{type_text(left)}` with `{type_text(right)}`",
+                     _operand_help(op, left, right))
 
 
 def _possible_none(body: Body, expr: ast.Expr, found: Type) -> None:

@@ -62,7 +62,8 @@ def check_options(body: Body, what: str, given: tuple[ast.Keyword, ...], known: 
         name = keyword.name.text
         if name not in known:
             body.infer(keyword.value)
-            body.facts.error("E0407", f"`{what}` has no option `{name}`", keyword.name, "unknown option", did_you_mean(name, known))
+            body.facts.error("E0407", f"`{what}` has no option `{name}`", keyword.name, "unknown option",
+                             did_you_mean(name, known))
         elif name in options:
             body.facts.error("E0304", f"`{name}` is given twice", keyword.name, "duplicate option")
         else:

@@ -31,7 +31,9 @@ from lmc.values import to_data
 def check(root_path: str, *, roots: tuple[str, ...] | None = None, read: Callable[[str], str] | None = None) -> Checked:
     """Parse and check the file at `root_path` and all that it imports.
 
-    roots: folders that imports may not leave; the root file's folder unless given.  read: path to text, `read_source` unless given.
+    roots: folders that imports may not leave; the root file's folder unless given
+    read: path to text, `read_source` unless given
+
     Where the root file cannot be read, the result has the error and no files.
     """
     facts = Facts()
@@ -88,7 +90,8 @@ def _bind_import(scope: FileScope, item: ast.Import, path: str | None) -> None:
 
 def _enter(scope: FileScope, name: ast.Identifier, symbol: Any) -> None:
     if name.text in scope.imported:
-        scope.facts.error("E0202", f"`{name.text}` is imported twice", name, "duplicate", "give one of them another name with `as`")
+        scope.facts.error("E0202", f"`{name.text}` is imported twice", name, "duplicate",
+                          "give one of them another name with `as`")
     scope.imported[name.text] = symbol
 
 
@@ -100,7 +103,8 @@ def _check_file(scope: FileScope, file: LoadedFile) -> CheckedFile:
     tests = tuple(item for item in file.file.items if isinstance(item, ast.TestDef))
     _check_tests(scope, tests)
     return CheckedFile(
-        file.path, file.module, file.file, tuple(s for s in symbols if isinstance(s, ConstSymbol)), _own_types(scope, symbols), functions,
+        file.path, file.module, file.file, tuple(s for s in symbols if isinstance(s, ConstSymbol)), _own_types(scope, symbols),
+        functions,
         tuple(s for s in symbols if isinstance(s, ExternSymbol)), tests)
 
 

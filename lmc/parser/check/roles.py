@@ -41,7 +41,8 @@ def _check_order(body: Body, statement: ast.RoleBlock) -> None:
         body.facts.error("E0405", "`raw:` and chat turns do not mix in one conversation", head, "`raw:` stands before it",
                          "write all of it in `raw:`, or all in `system:`, `user:`, `assistant:`")
     elif role == "system" and turns is Turns.CHAT:
-        body.facts.error("E0406", "`system:` must come first", head, "other turns stand before it", "move it to the top of the conversation")
+        body.facts.error("E0406", "`system:` must come first", head, "other turns stand before it",
+                         "move it to the top of the conversation")
     body.flow.turns = Turns.CHAT if role != "system" else Turns.SYSTEM if turns in (Turns.EMPTY, Turns.SYSTEM) else turns
 
 

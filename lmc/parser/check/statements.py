@@ -154,7 +154,8 @@ def _leave_loop(body: Body, statement: ast.Break | ast.Continue) -> None:
     word = "break" if isinstance(statement, ast.Break) else "continue"
     if not body.loops:
         if body.in_fork:
-            body.facts.error("E0505", f"`{word}` cannot leave a branch of a `fork`", statement, "", "the loop is outside the branch")
+            body.facts.error("E0505", f"`{word}` cannot leave a branch of a `fork`", statement, "",
+                             "the loop is outside the branch")
         else:
             body.facts.error("E0506", f"`{word}` outside a loop", statement)
         return  # what follows is not unreachable for this reason

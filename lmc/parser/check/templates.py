@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from lmc.parser import ast
 from lmc.parser.check.body import Body
-from lmc.parser.check.model import UNKNOWN, FunctionCall, GenCall, LocalKind, ScoreCall, SelectCall
-from lmc.parser.check.relations import fits_literal, is_scalar, known, strip_optional, type_text
+from lmc.parser.check.model import UNKNOWN, FunctionCall, GenCall, LocalKind, SelectCall
+from lmc.parser.check.relations import fits_literal, is_scalar, known, needs_conversion, strip_optional, type_text
 from lmc.types import STR, ContextT, DictT, ListT, LiteralT, NeverT, NoneT, OptionalT, RecordT, StrT, TupleT, Type, UnionT
 
 
@@ -48,11 +48,15 @@ def _bind(body: Body, hole: ast.Hole, found: Type, generates: bool, prompt: bool
         body.facts.error("E0403", "a hole binds what is generated in it, and this generates nothing", hole.value, "",
                          f"assign it before the text: `{hole.name.text} = …`, then write `${{{hole.name.text}}}`")
         found = UNKNOWN
+    symbol = body.find(hole.name.text)
+    if symbol is not None and needs_conversion(found, symbol.type):
+        body.convert(hole.value)
     body.bind(hole.name, hole.name.text, found, LocalKind.VARIABLE)
 
 
 def _not_shown(body: Body, expr: ast.Expr, found: Type) -> None:
-    body.facts.error("E0310", f"a hole cannot show a `{type_text(found)}`", expr, f"this is `{type_text(found)}`", _show(expr, found))
+    body.facts.error("E0310", f"a hole cannot show a `{type_text(found)}`", expr, f"this is `{type_text(found)}`",
+                     _show(expr, found))
 
 
 def _show(expr: ast.Expr, found: Type) -> str | None:
@@ -62,8 +66,10 @@ def _show(expr: ast.Expr, found: Type) -> str | None:
             return f"say how: `${{bullets({shown})}}`, `${{lines({shown})}}` or `${{json({shown})}}`"
         case ListT() | DictT() | RecordT() | UnionT():
             return f"say how: `${{json({shown})}}`"
-        case OptionalT(inner):
-            return f"it may be None: test it first, `if {shown} is not None:`" if is_scalar(inner) else f"say how: `${{json({shown})}}`"
+        case OptionalT(inner) if is_scalar(inner):
+            return f"it may be None: test it first, `if {shown} is not None:`"
+        case OptionalT():
+            return f"say how: `${{json({shown})}}`"
         case ContextT():
             return "a context cannot be printed; continue from it with `resume`"
         case NoneT():
@@ -71,8 +77,3 @@ def _show(expr: ast.Expr, found: Type) -> str | None:
         case TupleT():
             return "take it apart: `for i, x in enumerate(xs):`"
     return None
-
-
-def generating(call: object) -> bool:
-    """Whether a call asks the model."""
-    return isinstance(call, (GenCall, SelectCall, ScoreCall))

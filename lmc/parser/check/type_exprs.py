@@ -73,7 +73,8 @@ def _named(scope: FileScope, expr: ast.Name | ast.Attribute) -> Type:
     return UNKNOWN
 
 
-_HABITS = {"string": "str", "String": "str", "integer": "int", "boolean": "bool", "double": "float", "number": "float", "List": "list[…]",
+_HABITS = {"string": "str", "String": "str", "integer": "int", "boolean": "bool", "double": "float", "number": "float",
+           "List": "list[…]",
            "Optional": "T | None", "Dict": "dict[…]", "Literal": '"A" | "B"', "Any": "a `type` of your own"}
 
 
@@ -188,7 +189,7 @@ def _literals(scope: FileScope, members: list[tuple[ast.Expr, Type]]) -> Type:
             if any(value == v and value.__class__ is v.__class__ for v in values):
                 scope.facts.error("E0602", f"the literal `{type_text(LiteralT((value,)))}` is given twice", expr, "duplicate")
             elif values and value.__class__ is not values[0].__class__:
-                scope.facts.error("E0314", "the literals of a union must be of one kind: all strings, all integers or all bools", expr)
+                scope.facts.error("E0314", "the literals of a union must be all strings, all integers or all bools", expr)
                 return UNKNOWN
             else:
                 values.append(value)

@@ -57,7 +57,8 @@ def _missing_dollar(body: Body, piece: ast.TextPiece) -> set[str]:
     for found in _BRACED.finditer(piece.text):
         if found[1] in names:
             meant.add(found[1])
-            body.facts.warn("W103", f"`{{{found[1]}}}` is plain text: braces alone interpolate nothing", _within(body, piece, found),
+            body.facts.warn("W103", f"`{{{found[1]}}}` is plain text: braces alone interpolate nothing",
+                            _within(body, piece, found),
                             "shown as it stands", f"write `${{{found[1]}}}` to show the value of `{found[1]}`")
     return meant
 
@@ -96,7 +97,8 @@ def _trailing_space(body: Body, block: ast.RoleBlock) -> None:
         if isinstance(call, GenCall) and isinstance(previous, ast.TextPiece) and previous.text.endswith(" "):
             heal = call.options.get("heal")
             if isinstance(heal, ast.Constant) and heal.value is False:
-                body.facts.warn("W101", "the text before this `gen` ends in a space, and healing is off", previous, "ends in a space",
+                body.facts.warn("W101", "the text before this `gen` ends in a space, and healing is off", previous,
+                                "ends in a space",
                                 "most tokens begin with their space: end the text before it, or leave `heal` on")
         previous = piece
 
@@ -124,7 +126,8 @@ def _glued_texts(body: Body, first: ast.Expr, second: ast.Expr) -> None:
     if isinstance(end, ast.Hole) or isinstance(start, ast.Hole) or not end.text or not start.text:
         return
     if (end.text[-1].isalnum() or end.text[-1] in ".,;:!?)") and start.text[0].isalnum():
-        body.facts.warn("W102", f"this text follows the one before it with nothing between: `{_inline(end.text[-8:] + start.text[:8])}`", second,
+        seam = _inline(end.text[-8:] + start.text[:8])
+        body.facts.warn("W102", f"this text follows the one before it with nothing between: `{seam}`", second,
                         "glued to the text before it", "end the first with `\\n` or a space")
 
 
@@ -163,7 +166,8 @@ def _unbounded(body: Body, loop: ast.While) -> None:
     reads = any(isinstance(c.function, ast.Name) and c.function.text == "input" for c in (*calls, *_calls(loop.condition)))
     if not asks or reads:
         return
-    counted = {n.target.text for n in nodes if isinstance(n, ast.Assign) and n.op in ("+", "-") and isinstance(n.target, ast.Name)}
+    updates = [n for n in nodes if isinstance(n, ast.Assign) and n.op in ("+", "-")]
+    counted = {n.target.text for n in updates if isinstance(n.target, ast.Name)}
     tests = [loop.condition, *(n.condition for n in nodes if isinstance(n, ast.If))]
     if any(isinstance(n, ast.Name) and n.text in counted for test in tests for n in ast.walk(test)):
         return
@@ -184,7 +188,8 @@ def _never_read(body: Body, nodes: list[ast.Node], meant: set[str]) -> None:
     `meant` are names that a text shows but for a dollar, which has its own warning.
     """
     free = meant | {n.name.text for n in nodes if isinstance(n, ast.Hole) and n.name is not None}
-    free |= {n.target.text for n in nodes if isinstance(n, ast.Assign) and isinstance(n.target, ast.Name) and _asks(body, n.value)}
+    assigns = [n for n in nodes if isinstance(n, ast.Assign) and isinstance(n.target, ast.Name)]
+    free |= {n.target.text for n in assigns if _asks(body, n.value)}
     for symbol in _bound(body, nodes):
         if symbol in body.facts.reads or symbol.name in free or symbol.name.startswith("_"):
             continue

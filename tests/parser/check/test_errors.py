@@ -1,4 +1,4 @@
-"""Each program of `errors/` beside what the checker says of it, as the user sees it (`.err`); an empty `.err` means it is right."""
+"""Each program of `errors/` beside what the checker says of it, as the user sees it (`.err`); empty where it is right."""
 
 import os
 from pathlib import Path

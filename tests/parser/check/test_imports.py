@@ -25,7 +25,8 @@ def judge(text: str, n: int = LIMIT) -> Note:
 
 def test_relative_to_the_importing_file_from_any_directory(tmp_path, monkeypatch):
     main = 'import "sub/a.lmp" as a\ndef main() -> int:\n    return a.one()\n'
-    files = {"sub__a": 'from "../b.lmp" import two\ndef one() -> int:\n    return two()\n', "b": "def two() -> int:\n    return 2\n"}
+    files = {"sub__a": 'from "../b.lmp" import two\ndef one() -> int:\n    return two()\n',
+             "b": "def two() -> int:\n    return 2\n"}
     assert codes(checked(tmp_path, main, **files)) == []
     for folder in (tmp_path, tmp_path / "sub", tmp_path.parent):
         monkeypatch.chdir(folder)
@@ -68,16 +69,19 @@ def test_same_names_in_two_files_do_not_collide(tmp_path):
 
 
 def test_one_file_imported_twice_is_loaded_once(tmp_path):
-    files = {"a": 'import "c.lmp" as c\ndef a() -> int:\n    return c.c()\n', "b": 'import "./c.lmp" as c\ndef b() -> int:\n    return c.c()\n',
+    files = {"a": 'import "c.lmp" as c\ndef a() -> int:\n    return c.c()\n',
+             "b": 'import "./c.lmp" as c\ndef b() -> int:\n    return c.c()\n',
              "c": "def c() -> int:\n    return 1\n"}
-    result = checked(tmp_path, 'import "a.lmp" as a\nimport "b.lmp" as b\ndef main() -> int:\n    return a.a() + b.b()\n', **files)
+    result = checked(tmp_path, 'import "a.lmp" as a\nimport "b.lmp" as b\ndef main() -> int:\n    return a.a() + b.b()\n',
+                     **files)
     assert codes(result) == []
     assert [f.module for f in result.files] == ["c", "a", "b", ""]
 
 
 def test_circle_is_reported_with_its_chain(tmp_path):
     result = checked(tmp_path, 'import "a.lmp" as a\ndef main() -> int:\n    return a.f()\n',
-                     a='import "b.lmp" as b\ndef f() -> int:\n    return b.f()\n', b='import "a.lmp" as a\ndef f() -> int:\n    return a.f()\n')
+                     a='import "b.lmp" as b\ndef f() -> int:\n    return b.f()\n',
+                     b='import "a.lmp" as a\ndef f() -> int:\n    return a.f()\n')
     assert codes(result) == ["E0206"]
     assert result.diagnostics[0].notes[0].replace(str(tmp_path) + "/", "") == "a.lmp -> b.lmp -> a.lmp"
     assert result.diagnostics[0].span.file.endswith("b.lmp")
@@ -87,7 +91,9 @@ def test_a_file_that_imports_itself(tmp_path):
     assert codes(checked(tmp_path, 'import "main.lmp" as me\ndef main() -> int:\n    return me.main()\n')) == ["E0206"]
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "C:/x.lmp", "..\\\\x.lmp", "../outside.lmp", "sub/../../outside.lmp", "link.lmp", "folder/x.lmp"])
+@pytest.mark.parametrize("path",
+                         ["/etc/passwd", "C:/x.lmp", "..\\\\x.lmp", "../outside.lmp", "sub/../../outside.lmp", "link.lmp",
+                          "folder/x.lmp"])
 def test_no_way_out_of_the_project(tmp_path, path):
     project = tmp_path / "project"
     project.mkdir()
@@ -111,7 +117,8 @@ def test_a_folder_with_the_same_beginning_is_outside(tmp_path):
     (tmp_path / "project2").mkdir()
     (tmp_path / "project2" / "x.lmp").write_text("A = 1\n")
     (tmp_path / "project").mkdir()
-    assert codes(checked(tmp_path / "project", 'import "../project2/x.lmp" as x\ndef main() -> int:\n    return x.A\n')) == ["E0207"]
+    assert codes(checked(tmp_path / "project",
+                         'import "../project2/x.lmp" as x\ndef main() -> int:\n    return x.A\n')) == ["E0207"]
 
 
 def test_given_roots_widen_the_project(tmp_path):
@@ -125,7 +132,8 @@ def test_given_roots_widen_the_project(tmp_path):
 
 
 def test_unknown_file_and_unknown_name(tmp_path):
-    main = 'import "judg.lmp" as a\nfrom "judge.lmp" import jugde, judge\nimport "judge.lmp" as j\ndef main() -> int:\n    return j.nothing() + jugde() + a.x()\n'
+    main = ('import "judg.lmp" as a\nfrom "judge.lmp" import jugde, judge\nimport "judge.lmp" as j\n'
+            "def main() -> int:\n    return j.nothing() + jugde() + a.x()\n")
     result = checked(tmp_path, main, judge="def judge() -> int:\n    return 1\n")
     assert codes(result) == ["E0205", "E0208", "E0208"]
     assert result.diagnostics[0].help == 'did you mean "judge.lmp"?'
@@ -133,7 +141,8 @@ def test_unknown_file_and_unknown_name(tmp_path):
 
 
 def test_errors_of_imported_files_are_reported_in_their_file(tmp_path):
-    result = checked(tmp_path, 'import "a.lmp" as a\ndef main() -> int:\n    return a.f()\n', a="def f() -> int:\n    return missing\n")
+    result = checked(tmp_path, 'import "a.lmp" as a\ndef main() -> int:\n    return a.f()\n',
+                     a="def f() -> int:\n    return missing\n")
     assert codes(result) == ["E0201"]
     assert result.diagnostics[0].span.file.endswith("a.lmp")
     assert result.diagnostics[0].span.file in result.sources

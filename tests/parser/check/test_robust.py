@@ -13,7 +13,8 @@ from tests.parser.check.program import checked, codes
 
 TEXTS = {p.stem: p.read_text(encoding="utf-8") for p in (Path(__file__).parent / "programs").glob("*.lmp")}
 ERRORS = {p.stem: p.read_text(encoding="utf-8") for p in (Path(__file__).parent / "errors").glob("*.lmp")}
-_WORDS = ["x", "1", '"a"', "gen()", "Verdict", "here", "None", "[]", "{}", "user", "fork", "join", "match", "return", ":", "(", ")", "..", "|",
+_WORDS = ["x", "1", '"a"', "gen()", "Verdict", "here", "None", "[]", "{}", "user", "fork", "join", "match", "return", ":", "(",
+          ")", "..", "|",
           "list", "str", "1..5", "=", "+=", ".x", "[0]", "for", "in", "not", "part", "type"]
 
 

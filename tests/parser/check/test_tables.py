@@ -7,7 +7,8 @@ import pytest
 from lmc.parser import ast
 from lmc.parser.check import check
 from lmc.parser.check.model import (
-    BuiltinCall, ConstSymbol, ExternCall, FunctionCall, GenCall, LocalKind, LocalSymbol, MethodCall, PartKind, RecordCall, ScoreCall,
+    BuiltinCall, ConstSymbol, ExternCall, FunctionCall, GenCall, LocalKind, LocalSymbol, MethodCall, PartKind, RecordCall,
+    ScoreCall,
     SelectCall, UnknownT,
 )
 from lmc.parser.check.relations import known
@@ -17,7 +18,8 @@ from lmc.types import (
 from lmc.values import Record
 from tests.parser.check.program import checked, codes
 
-PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.lmp")) + sorted((Path(__file__).parent / "errors").glob("*fine.lmp"))
+HERE = Path(__file__).parent
+PROGRAMS = sorted((HERE / "programs").glob("*.lmp")) + sorted((HERE / "errors").glob("*fine.lmp"))
 
 
 def evaluated(node: ast.Node, types):
@@ -110,7 +112,9 @@ def main(text: str) -> str:
 ''')
     assert codes(result) == []
     gens = [c for c in result.calls.values() if isinstance(c, GenCall)]
-    assert [g.regex for g in gens] == [None, "[0-9]+"] and gens[0].type.name == "Note" and set(gens[0].options) == {"max_tokens", "stop"}
+    assert [g.regex for g in gens] == [None,
+                                       "[0-9]+"] and gens[0].type.name == "Note" and set(gens[0].options) == {"max_tokens",
+                                                                                                              "stop"}
     selects = [c for c in result.calls.values() if isinstance(c, SelectCall)]
     assert selects[0].choices == ("yes", "no") and selects[0].options is None and selects[0].method == "greedy_token"
     assert selects[0].type == LiteralT(("yes", "no"))
@@ -328,7 +332,9 @@ def plain(q: str) -> str:
 
 
 def test_config_values(tmp_path):
-    result = checked(tmp_path, 'T = 0.5\nconfig:\n    model = "m"\n    temperature = 1\n    stop = ["a"]\n    top_p = T\ndef main() -> int:\n    return 1\n')
+    result = checked(tmp_path,
+                     'T = 0.5\nconfig:\n    model = "m"\n    temperature = 1\n    stop = ["a"]\n    top_p = T\n'
+                     "def main() -> int:\n    return 1\n")
     assert codes(result) == []
     assert result.config == {"model": "m", "temperature": 1.0, "stop": ["a"], "top_p": 0.5}
 
@@ -340,7 +346,9 @@ def test_functions_that_return_nothing(tmp_path):
 
 
 def test_score_gives_scored(tmp_path):
-    result = checked(tmp_path, 'def main() -> bool:\n    raw:\n        "x"\n        s = score(["a", "b"])\n    return s[0].logprob > s[1].logprob\n')
+    result = checked(tmp_path,
+                     'def main() -> bool:\n    raw:\n        "x"\n        s = score(["a", "b"])\n'
+                     "    return s[0].logprob > s[1].logprob\n")
     assert codes(result) == []
     assert local_types(result)["s"] == ListT(SCORED)
     assert BOOL in result.expr_types.values()
