@@ -5,7 +5,6 @@ from __future__ import annotations
 from lark import Token, Tree
 
 from lmc.diagnostics import Span
-from lmc.parser import words
 from lmc.parser.ast import (
     Arm, Assert, Assign, Attribute, Break, Case, Continue, Export, Expr, ExprStmt, For, Fork, Here, Identifier, If, Index, Join,
     LiteralPattern, Match, Name, Pass, Pattern, RecordPattern, Resume, Return, RoleBlock, Stmt, Try, While, WildcardPattern,
@@ -40,10 +39,7 @@ def _augmented(builder: Builder, span: Span, kids: list) -> Assign:
 def _check_target(builder: Builder, target: Expr) -> None:
     if isinstance(target, Name):
         builder.allow_keyword(target)
-        kind = words.reserved(target.text)
-        if kind:
-            builder.error("E0110", f"`{target.text}` is {kind} and cannot name a variable", target.span, "reserved",
-                          f"choose another name, for instance `{target.text}_` or `my_{target.text.lower()}`")
+        builder.refuse_reserved(target, "a variable")
     elif not isinstance(target, (Index, Attribute)):
         builder.error("E0120", "this cannot be assigned to", target.span, "expected a name, `xs[i]` or `d[key]`",
                       "put a name on the left of `=`; to compare, write `==`")
@@ -126,7 +122,7 @@ def _name_pattern(builder: Builder, span: Span, kids: list) -> Pattern:
 def _record_pattern(builder: Builder, span: Span, kids: list) -> RecordPattern:
     bracket = next(i for i, kid in enumerate(kids) if isinstance(kid, Token) and kid.type == "LPAR")
     names, captures = kids[:bracket], kids[bracket + 1 : -1]
-    type_: Expr = Name(builder.at(names[0]), str(names[0]))
+    type_: Expr = builder.name(names[0])
     if len(names) > 1:
         type_ = Attribute(builder.at(names[0]).to(builder.at(names[1])), type_, builder.label(names[1]))
     positional = [_capture(builder, c.children[0]) for c in captures if len(c.children) == 1]

@@ -5,6 +5,7 @@ The functions in `build_expressions`, `build_statements` and `build_items` are g
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 
 from lark import Token
@@ -49,20 +50,26 @@ class Builder:
 
     def label(self, token: Token) -> Identifier:
         """A field, attribute or argument name: any word."""
-        return Identifier(self.at(token), str(token))
+        return Identifier(self.at(token), _spelled(token))
 
     def binding(self, token: Token, what: str) -> Identifier:
         """The name of a new `what` (a variable, a parameter, …), which must not be a reserved word."""
-        kind = words.reserved(token)
-        if kind and token != "_":
-            self.error("E0110", f"`{token}` is {kind} and cannot name {what}", self.at(token), "reserved",
-                       f"choose another name, for instance `{token}_` or `my_{token.lower()}`")
-        return self.label(token)
+        name = self.label(token)
+        self.refuse_reserved(name, what)
+        return name
+
+    def refuse_reserved(self, name: Identifier | Name, what: str) -> None:
+        """Report a reserved word as the name of `what`."""
+        word = name.text
+        kind = words.reserved(word)
+        if kind:
+            self.error("E0110", f"`{word}` is {kind} and cannot name {what}", name.span, "reserved",
+                       f"choose another name, for instance `{word}_` or `my_{word.lower()}`")
 
     def name(self, token: Token) -> Name:
         """A use of a name."""
-        name = Name(self.at(token), str(token))
-        if token in words.KEYWORDS or token in words.ROLES or token in words.PYTHON_KEYWORDS:
+        name = Name(self.at(token), _spelled(token))
+        if name.text in words.NOT_VALUES:
             self.keywords[name] = None
         return name
 
@@ -81,3 +88,8 @@ class Builder:
         for name in self.keywords:
             self.error("E0110", f"`{name.text}` is {words.reserved(name.text)}, a value is expected here", name.span, "not a value",
                        "write an expression, or choose another name")
+
+
+def _spelled(token: Token) -> str:
+    """The name that `token` spells: as in Python, ways of writing the same characters are one name."""
+    return str(token) if token.isascii() else unicodedata.normalize("NFKC", token)

@@ -38,7 +38,7 @@ _BLOCK_STOP = re.compile(r'"""|\\|\$\{')
 _ITEM_HEAD = re.compile(r"(?:def|part|type|extern|pure|import|from|test|config)\b *(?:[\w\"]|:)|[A-Z][A-Z0-9_]* *(?::[^=\n]*)?=(?!=)")
 """How a line at column 1 begins that is an item even where a bracket or a block string is still open."""
 
-_STRAY = re.compile(r"[^\S \t\n]|[\x01-\x08\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff“”„‘’«»]")
+_STRAY = re.compile(r"[^\S \t\n]|[\x01-\x08\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff“”„‘’«»\u0300-\u036f]")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -227,7 +227,9 @@ class _CodeScan:
             if self.scanner.places.line(at) == line:
                 continue
             line = self.scanner.places.line(at)
-            if found[0].isprintable():
+            if "\u0300" <= found[0] <= "\u036f":
+                what, help = f"the combining character U+{ord(found[0]):04X}", "write the letter and its accent as one character"
+            elif found[0].isprintable():
                 what, help = f"a typographic quote `{found[0]}`", 'strings are written with `"`'
             else:
                 what, help = f"the invisible character U+{ord(found[0]):04X}", "replace it by a space, or remove it"

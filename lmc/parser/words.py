@@ -19,6 +19,9 @@ BUILTIN_FUNCTIONS = frozenset(
 )
 PYTHON_KEYWORDS = frozenset("class lambda async await yield del global nonlocal raise finally".split())
 
+#: What cannot stand where a value is expected.
+NOT_VALUES = KEYWORDS | ROLES | PYTHON_KEYWORDS
+
 
 def reserved(word: str) -> str | None:
     """What `word` is that keeps it from being a name, or None."""

@@ -48,6 +48,24 @@ def test_what_is_not_utf8_is_refused(data, where):
     assert error.code == "E0001" and (error.span.line, error.span.column) == where and "UTF-8" in error.help
 
 
+def test_mixed_line_ends():
+    """J-04: mixed line ends are one program; an escape still makes a carriage return."""
+    text = 'def f():\n    user: """\n        a\n        b\\r\n        """\n'
+    mixed = text.replace("\n", "\r\n", 2)
+    assert mixed != text and tree(mixed.encode()) == tree(text.encode())
+    assert "b\\r'" in tree(text.encode())[0]
+
+
+def test_names_in_two_normal_forms():
+    """J-04: one name, as in Python, or an error at its place; never two names that look alike."""
+    result = parse_file("a.lmp", "\ufb01 = 1\ny = fi\n")
+    assert [item.name.text for item in result.file.items] == ["fi", "y"] and not result.diagnostics
+    (error,) = parse_file("a.lmp", "x = 1\nyz = cafe\u0301\n").diagnostics
+    assert (error.code, error.span.line, error.span.column) == ("E0016", 2, 10)
+    (error,) = parse_file("a.lmp", "def f(\uff49\uff46: int):\n    pass\n").diagnostics
+    assert error.code == "E0110" and "`if`" in error.message
+
+
 def test_a_null_byte_has_its_place():
     (error,) = parse_file("a.lmp", "x = 1\ny = \0\n").diagnostics
     assert (error.code, error.span.line, error.span.column) == ("E0002", 2, 5)

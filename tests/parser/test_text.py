@@ -47,6 +47,14 @@ def test_blank_lines_keep_what_is_beyond_the_indentation():
     assert (text.plain, codes) == ("a\n   \nb", [])
 
 
+def test_json_and_the_marks_of_other_languages_are_text():
+    """J-01: only `${` is special."""
+    marks = '{"a": [1, {"b": {}}]} {{x}} {x} %s %(a)d [[c]] } { $ $x #{y} # no comment <|im_end|> {% if %}'
+    for literal in (f'"""{marks}"""', f'"""\n    {marks}\n    """', f'r"""{marks}"""'):
+        text, codes = text_of(literal)
+        assert (text.plain, codes) == (marks, [])
+
+
 def test_holes_between_pieces():
     text, codes = text_of('"${a}b${c}${d}"')
     assert shape(text) == ["<a>", "b", "<c>", "<d>"] and codes == []
