@@ -11,6 +11,7 @@ from lmc.diagnostics import Span
 from lmc.parser import ast
 from lmc.parser.check.facts import Facts
 from lmc.regex.parse import RegexError, parse_regex
+from lmc.types import StrT
 
 
 def check_regex(facts: Facts, expr: ast.Expr, pattern: str) -> bool:
@@ -20,6 +21,18 @@ def check_regex(facts: Facts, expr: ast.Expr, pattern: str) -> bool:
     except RegexError as error:
         facts.error("E0601", f"this regex cannot be used: {error.message}", _inside(expr, error.position, pattern), "",
                     "regexes are Python's without look-around and back-references, and match the whole text")
+        return False
+    return True
+
+
+def has_value(type: StrT) -> bool:
+    """Whether any text fits a regex and lengths together."""
+    # Building automata needs numpy, which most programs are checked without.
+    from lmc.regex.schema import compile_type
+
+    try:
+        compile_type(type)
+    except RegexError:
         return False
     return True
 

@@ -9,6 +9,8 @@ one that resumes a context or calls a part has text elsewhere.
 
 from __future__ import annotations
 
+import re
+
 from lmc.parser import ast
 from lmc.parser.check.body import Body
 from lmc.parser.check.model import BuiltinCall, ConstSymbol, FunctionCall, GenCall
@@ -24,6 +26,8 @@ def warn_about_mentions(body: Body, nodes: list[ast.Node]) -> None:
         return
     shown = [c.type for c in calls if isinstance(c, BuiltinCall) and c.name in ("schema", "fields") and c.type is not None]
     text = _text(body, nodes)
+    if re.search(r"\w\w", text) is None:
+        return  # the prompt is all holes, and what they hold is not known here
     for node in nodes:
         call = body.facts.calls.get(node) if isinstance(node, ast.Call) else None
         if isinstance(call, GenCall):
@@ -37,7 +41,6 @@ def _text(body: Body, nodes: list[ast.Node]) -> str:
         symbol = body.facts.symbols.get(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         if isinstance(symbol, ConstSymbol):
             pieces.append(repr(body.facts.constants.get(symbol)))
-    # A value in a hole may hold anything, so a text that is all holes says nothing about what is missing.
     return "\n".join(pieces)
 
 

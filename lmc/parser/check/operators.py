@@ -150,7 +150,8 @@ def _compare(body: Body, op: str, left_expr: ast.Expr, left: Type, right_expr: a
 
 
 def _possible_none(body: Body, expr: ast.Expr, found: Type) -> None:
-    if not isinstance(found, (OptionalT, NoneT)):
+    # What only this path knows to be no None may be tested all the same.
+    if not isinstance(found, (OptionalT, NoneT)) and body.path(expr) not in body.flow.narrowed:
         body.facts.error("E0308", f"`{type_text(found)}` is never None", expr, f"this is `{type_text(found)}`",
                          "remove the test, or give the value the type `T | None`")
 

@@ -8,7 +8,7 @@ A mistake is reported once and gives `UNKNOWN`.  This file knows no values but t
 from __future__ import annotations
 
 from lmc.parser import ast
-from lmc.parser.check.constraints import check_regex
+from lmc.parser.check.constraints import check_regex, has_value
 from lmc.parser.check.model import UNKNOWN, ConstSymbol, TypeSymbol
 from lmc.parser.check.relations import is_int, is_str, known, type_text
 from lmc.parser.check.scope import BUILTIN_TYPES, BrokenSymbol, FileScope
@@ -258,7 +258,13 @@ def _refined(scope: FileScope, expr: ast.Call) -> Type:
         if options.get(low) is not None and options.get(high) is not None and options[low] > options[high]:
             scope.facts.error("E0602", f"no value has `{low}={options[low]}` and `{high}={options[high]}`", expr)
             return UNKNOWN
-    return StrT(**options) if isinstance(base, StrT) else ListT(base.element, **options)
+    if isinstance(base, ListT):
+        return ListT(base.element, **options)
+    refined = StrT(**options)
+    if refined.regex is None or len(options) == 1 or has_value(refined):
+        return refined
+    scope.facts.error("E0602", "no text matches the regex within these lengths", expr, "", "change the lengths or the regex")
+    return UNKNOWN
 
 
 def _refinements(scope: FileScope, expr: ast.Call, allowed: tuple[str, ...]) -> dict[str, object] | None:
