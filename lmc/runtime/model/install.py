@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock
@@ -32,7 +33,7 @@ def installed_folder(name: str, cache: Path, *, every_byte: bool = False, progre
     """The model's folder if it is there and undamaged, None if it is not there.
 
     A file whose size and time of change are those of the manifest is trusted unless `every_byte`; any other is hashed.
-    Raises LmcError E0803 for a file that is not what was installed, E0804 for one that is gone.
+    Raises LmcError E0803 for a file that is not what was installed, E0804 for one that is gone, E0806 for a broken manifest.
     """
     folder = cache / "models" / name
     if not (folder / MANIFEST).is_file():
@@ -40,7 +41,7 @@ def installed_folder(name: str, cache: Path, *, every_byte: bool = False, progre
     manifest = read_json(folder / MANIFEST)
     if manifest.get("format") != _FORMAT:
         return None
-    for file, entry in manifest["files"].items():
+    for file, entry in _entries(folder, manifest):
         _check(folder / file, entry, name, every_byte, progress)
     return folder
 
@@ -88,13 +89,28 @@ def _write_manifest(folder: Path, name: str, wheel: Wheel) -> None:
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
-def _check(path: Path, entry: dict, name: str, every_byte: bool, progress: Progress) -> None:
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    size: int
+    sha256: str
+    modified_ns: int
+
+
+def _entries(folder: Path, manifest: dict) -> list[tuple[str, _Entry]]:
+    try:
+        return [(file, _Entry(e["bytes"], e["sha256"], e["modified_ns"])) for file, e in manifest["files"].items()]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise LmcError(Diagnostic("E0806", f"cannot read {folder / MANIFEST}: it is not what lmc wrote", None,
+                                  help=f"`lmc models pull {folder.name}` fetches the model again")) from error
+
+
+def _check(path: Path, entry: _Entry, name: str, every_byte: bool, progress: Progress) -> None:
     again = f"`lmc models pull {name}` fetches it again"
     if not path.is_file():
         raise LmcError(Diagnostic("E0804", f"the model folder {path.parent} has no {path.name}", None, help=again))
     stat = path.stat()
-    if stat.st_size != entry["bytes"]:
+    if stat.st_size != entry.size:
         raise LmcError(Diagnostic("E0803", f"checksum mismatch: {path} has {stat.st_size:,} bytes, expected {entry['bytes']:,}",
                                   None, help=again))
-    if every_byte or stat.st_mtime_ns != entry["modified_ns"]:
-        verify_file(path, entry["sha256"], progress)
+    if every_byte or stat.st_mtime_ns != entry.modified_ns:
+        verify_file(path, entry.sha256, progress, help=again)

