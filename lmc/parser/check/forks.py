@@ -201,6 +201,7 @@ def _lost_assignments(body: Body, fork: ast.Fork, branches: list[_Branch]) -> No
         exported.add(getattr(value, "text", ""))
     for branch in branches:
         for name, symbol in branch.outer.items():
-            if name not in exported:
+            # A loop variable that is used again in a branch is not meant to come out of it.
+            if name not in exported and symbol.kind is not LocalKind.LOOP:
                 body.facts.warn("W110", f"`{name}` gets a value in a branch, and it is lost at the join", _head(fork),
                                 f"`{name}` has its old value after the fork", f"export it: `join {name} as …`")

@@ -18,7 +18,7 @@ from lmc.parser.check.suggest import nearest
 
 #: Python's own names that people reach for.
 _PYTHON = {
-    "True": "`True`", "open": "declare an `extern def` and bind it in Python", "isinstance": "use `match`",
+    "open": "declare an `extern def` and bind it in Python", "isinstance": "use `match`",
     "any": "write the loop, or count: `len([x for x in xs if …]) > 0`",
     "all": "write the loop, or count: `len([x for x in xs if not …]) == 0`",
     "map": "use a comprehension: `[f(x) for x in xs]`", "filter": "use a comprehension: `[x for x in xs if …]`",

@@ -48,12 +48,10 @@ def check(root_path: str, *, roots: tuple[str, ...] | None = None, read: Callabl
     for file in loaded:
         scopes[file.path] = _open(facts, file, scopes)
     checked = [_check_file(scopes[file.path], file) for file in loaded]
-    config: dict[str, Any] = {}
-    for file in loaded:
-        # The entries of an imported file are checked, and only those of the root file count.
-        config = _config(scopes[file.path])
+    # The entries of an imported file are checked, and only those of the root file count.
+    configs = [_config(scopes[file.path]) for file in loaded]
     roles = check_parts(facts)
-    return _result(facts, checked, _allowed(facts.diagnostics, loaded), roles, config)
+    return _result(facts, checked, _allowed(facts.diagnostics, loaded), roles, configs[-1])
 
 
 def _result(facts: Facts, files: list[CheckedFile], diagnostics: tuple[Diagnostic, ...],
