@@ -1,5 +1,7 @@
 """The tokenizer: no control token out of text, bytes that come back, end tokens from all files, kinds that are refused."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -143,6 +145,17 @@ def test_a_broken_or_missing_file_is_named(tmp_path, content, code):
     with pytest.raises(LmcError, match="tokenizer") as caught:
         load_tokenizer(tmp_path)
     assert caught.value.diagnostics[0].code == code and str(tmp_path) in str(caught.value)
+
+
+def test_vocabulary_and_merges_go_through_transformers(tmp_path):
+    pytest.importorskip("transformers")
+    data = byte_level_json()
+    folder = write_folder(tmp_path, data, config={"model_type": "gpt2"}, tokenizer_config={"tokenizer_class": "GPT2Tokenizer"})
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.json").write_text(json.dumps(data["model"]["vocab"]))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(" ".join(pair) for pair in data["model"]["merges"]))
+    tokenizer = load_tokenizer(folder)
+    assert [tokenizer.token_bytes[i] for i in tokenizer.encode("xabc hi")] == [b"x", b"abc", b" hi"]
 
 
 def test_the_template_in_its_own_file_counts_for_end_tokens(tmp_path):

@@ -31,7 +31,7 @@ def local_snapshot(name: str) -> Path | None:
 def download_snapshot(name: str) -> Path:
     """Fetches what is missing of the model; huggingface_hub shows its own bars.  Raises LmcError E0802 or E0804."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     try:
         folder = Path(snapshot_download(name, allow_patterns=_WANTED))
@@ -39,7 +39,7 @@ def download_snapshot(name: str) -> Path:
         raise _failed(name, "its owner wants you to ask for access first", "ask on its page, then `hf auth login`") from error
     except RepositoryNotFoundError as error:
         raise _failed(name, "the hub has no such model", "check the name; a folder needs a path such as ./name") from error
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+    except Exception as error:  # whatever its HTTP library raises comes through
         why = str(error).strip().partition("\n")[0]
         raise _failed(name, f"the hub could not be reached, and the model is not here ({why})",
                       "check the network, or pass --model with a folder that is already here") from error

@@ -102,7 +102,8 @@ def find_packaged(name: str) -> PackagedModel | None:
 
 
 def _is_hub_id(name: str) -> bool:
-    return re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", name) is not None
+    part = r"[A-Za-z0-9](?:[\w.-]*\w)?"
+    return len(name) <= 96 and not re.search(r"--|\.\.", name) and re.fullmatch(f"{part}/{part}", name, re.ASCII) is not None
 
 
 def _unknown(name: str, folder: Path) -> UsageError:

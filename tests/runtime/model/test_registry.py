@@ -195,7 +195,8 @@ def test_weights_in_a_form_that_is_not_read(folder, tmp_path):
 
 
 @pytest.mark.parametrize("name, help", [("smollm2-135m-instruc", "did you mean `smollm2-135m-instruct`"), ("nonsense", "give a folder"),
-                                        ("./not/there", "give a folder"), ("", "give a folder")])
+                                        ("./not/there", "give a folder"), ("", "give a folder"), ("a--b/../c", "give a folder"),
+                                        ("org/..", "give a folder")])
 def test_a_name_that_is_nothing(tmp_path, monkeypatch, name, help):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as caught:
