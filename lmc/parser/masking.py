@@ -84,8 +84,7 @@ class Scanner:
         mark = '"""' if triple else '"'
         body = quote + len(mark)
         end = self.text.find(mark, body)
-        line_end = _find(self.text, "\n", body)
-        if end < 0 or (not triple and end > line_end):
+        if end < 0 or (not triple and "\n" in self.text[body:end]):
             end = self._unclosed(start, body, triple)
             return StringSource(start, body, end, end, True, triple, ())
         return StringSource(start, body, end, end + len(mark), True, triple, ())
@@ -134,13 +133,13 @@ class Scanner:
         triple = self.text.startswith("'''", quote)
         mark = "'''" if triple else "'"
         body = quote + len(mark)
-        line_end = _find(self.text, "\n", body)
         closed = (_SINGLE_TRIPLE if triple else _SINGLE).match(self.text, body)
         end = closed.end() if closed else -1
         # In 'it's' the second quote is an apostrophe: where the string ends is not known.
         if not self.text.startswith(mark, end) or (not triple and self.text[end + 1 : end + 2].isalnum()):
             self.error("E0010", "a string is written with double quotes", start, body, "a single quote opens nothing here",
                        'write "…"; text that holds double quotes fits in `"""…"""`')
+            line_end = _find(self.text, "\n", body)
             return StringSource(start, body, line_end, line_end, True, False, ())
         help = 'write `"""…"""`' if triple else f"write `{_double_quoted(self.text[body:end])}`"
         self.error("E0010", "a string is written with double quotes", start, end + len(mark), "single quotes are not used", help,
@@ -162,7 +161,7 @@ class Scanner:
         content = start + 2
         if self.text.startswith("#", content):
             end = self.text.find("}", content)
-            if end < 0 or (not triple and end > _find(self.text, "\n", content)):
+            if end < 0 or (not triple and "\n" in self.text[content:end]):
                 self.error("E0008", "this comment in a text is not closed", start, content + 1, "it begins here",
                            "a comment `${# … }` ends at the first `}`")
                 return None
