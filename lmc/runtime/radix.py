@@ -143,8 +143,8 @@ class RadixTree:
     def drop(self, node: Node, depth: int) -> list[int]:
         """Take `node` and the nodes above it out of the tree as far as they lie below `depth` and nothing else needs them; their slots."""
         slots: list[int] = []
-        while node.depth > depth and (not node.alive or node.locks == 0 and not node.children):
-            if node.alive:
+        while node.depth > depth and node.locks == 0 and not node.children:
+            if node.alive:  # one that an earlier call took is passed over, its parents may be left
                 slots += self._remove(node)
             node = node.parent
         return slots

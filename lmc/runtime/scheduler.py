@@ -109,7 +109,6 @@ class Scheduler:
         self._steps = 0
         self._admissions = 0
         self._fresh: list[tuple[Node, int]] = []  # what this plan put into the tree, each with the depth where it begins
-        self._pressed = False  # whether this plan had to retract
 
     @property
     def in_use(self) -> int:
@@ -126,12 +125,8 @@ class Scheduler:
         """Choose the next step's tokens (`planned`) and give them slots.  Returns the requests that have some."""
         self._steps += 1
         self._fresh.clear()
-        self._pressed = False
         self._extend_running()
-        left = self.max_batch_tokens - sum(r.planned for r in self.running)
-        # A request that was just retracted must not come straight back for the slots it gave up.
-        if not self._pressed:
-            left = self._admit(left)
+        left = self._admit(self.max_batch_tokens - sum(r.planned for r in self.running))
         self._top_up(left)
         return [r for r in self.running if r.planned]
 
@@ -300,7 +295,6 @@ class Scheduler:
         self._give_back(request, request.computed)
         request.retractions += 1
         self.retractions += 1
-        self._pressed = True
         request.state = State.WAITING
         self._enqueue(request)
 

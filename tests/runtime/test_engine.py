@@ -175,6 +175,13 @@ def test_logits_that_are_not_finite_fail_their_request_alone(value):
     assert engine.stats.used_slots == 0
 
 
+def test_keys_and_values_beside_such_logits_are_not_kept():
+    engine = Engine(Failing(2, [math.nan], 0), WORDS, slots=256, max_batch_tokens=8)
+    (error,) = run(engine, GenerateRequest((2,) * 20, 5))
+    assert error.kind == "model" and engine.stats.steps == 3
+    assert engine.stats.cached_slots == 16, "what the steps before computed is kept, the last chunk is not"
+
+
 def test_a_score_whose_logits_are_not_finite_fails():
     engine = Engine(Failing(2, [math.nan], 0), WORDS, slots=256)
     good, bad = run(engine, ScoreRequest((1, 2, 3), 1), ScoreRequest((2, 2, 3), 1))
