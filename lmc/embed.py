@@ -23,7 +23,7 @@ from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from lmc.diagnostics import Diagnostic, LmcError, UsageError
+from lmc.diagnostics import Diagnostic, LmcError, RunError, UsageError
 
 if TYPE_CHECKING:
     from lmc.backend.program import FunctionCode, Program
@@ -176,9 +176,15 @@ class Function:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run it and wait.  Raises `UsageError` for wrong arguments, `RunError` where the program stops."""
+        from concurrent.futures import CancelledError
+
         values = self._bind(args, keywords)
         engine = self._module._opened()
-        return engine.loop.run(self._module._run(engine, self._code, values))
+        try:
+            return engine.loop.run(self._module._run(engine, self._code, values))
+        except CancelledError:
+            message = f"the module was closed while `{self.__name__}` ran"
+            raise RunError(Diagnostic("E0839", message, None), kind="cancelled") from None
 
     async def start(self, *args: Any, **keywords: Any) -> Any:
         """Run it, from any event loop.  Cancelling cancels its requests."""
