@@ -167,14 +167,15 @@ class Prompter:
 
     def _reopened(self, context: Context, ids: list[int]) -> int:
         """How many tokens at the end of the segment are reopened: the longest run of whole tokens of the author's text whose bytes begin
-        a longer token of the vocabulary.  At least one token of the prompt stays."""
+        a longer token of the vocabulary.  At least one token of the prompt stays, and no character is taken apart: where a generation
+        is cut, the rest of its bytes must be text."""
         author = len(context.text[len(context.text) - context.author :].encode())
         data, found = b"", 0
         for count in range(1, len(ids) + bool(context.ids)):
             data = self._tokenizer.token_bytes[ids[-count]] + data
             if len(data) > author or len(data) >= self._tokenizer.longest_token:
                 break
-            if self._tokenizer.begins_longer_token(data):
+            if data[0] & 0xC0 != 0x80 and self._tokenizer.begins_longer_token(data):
                 found = count
         return found
 

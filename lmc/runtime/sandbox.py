@@ -92,6 +92,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         self.globals = {
             "range": self._range, "namespace": jinja2.utils.Namespace, "dict": dict, "raise_exception": _raise,
             "strftime_now": _strftime_now, "lmc_pay": self.budget.pay, "lmc_concat": self._concat,
+            "lmc_paid": self._paid,
         }
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
@@ -146,11 +147,19 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         # Jinja marks the filters that want the context or environment by attributes of the function: `wraps` keeps them.
         @functools.wraps(filter)
         def run(*args: Any, **kwargs: Any) -> Any:
+            for argument in args:
+                self._paid(argument)
             result = filter(*args, **kwargs)
             self.budget.pay(1 + _size(result))
             return result
 
         return run
+
+    def _paid(self, value: Any) -> Any:
+        # What sorts or compares lists looks at all that is in them.
+        if isinstance(value, (list, tuple, dict)):
+            self._pay_text(value)
+        return value
 
     def _range(self, *args: int) -> range:
         numbers = range(*args)
@@ -185,25 +194,30 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _meter_loops(tree: nodes.Template) -> None:
-    # Each round of a loop and each call of a macro pays for the literal text it can print; `a ~ b` becomes a metered call.
+    # Each round of a loop and each call of a macro pays for the literal text it can print.
     for body in list(tree.find_all((nodes.For, nodes.Macro))):
         literal = sum(len(data.data) for data in body.find_all(nodes.TemplateData))
         body.body.insert(0, nodes.Output([_global_call("lmc_pay", [nodes.Const(_ROUND + literal)], body.lineno)], lineno=body.lineno))
-    _replace_concats(tree)
+    _meter_operators(tree)
 
 
-def _replace_concats(node: nodes.Node) -> None:
+def _meter_operators(node: nodes.Node) -> None:
+    # `a ~ b` becomes a metered call, and what is compared is paid for first.
     for name, value in list(node.iter_fields()):
         if isinstance(value, list):
-            setattr(node, name, [_without_concat(item) for item in value])
+            setattr(node, name, [_metered_operator(item) for item in value])
         else:
-            setattr(node, name, _without_concat(value))
+            setattr(node, name, _metered_operator(value))
     for child in node.iter_child_nodes():
-        _replace_concats(child)
+        _meter_operators(child)
 
 
-def _without_concat(value: Any) -> Any:
-    return _global_call("lmc_concat", value.nodes, value.lineno) if isinstance(value, nodes.Concat) else value
+def _metered_operator(value: Any) -> Any:
+    if isinstance(value, nodes.Concat):
+        return _global_call("lmc_concat", value.nodes, value.lineno)
+    if isinstance(value, nodes.Compare):
+        return nodes.Compare(_global_call("lmc_paid", [value.expr], value.lineno), value.ops, lineno=value.lineno)
+    return value
 
 
 def _global_call(name: str, args: list[nodes.Expr], line: int) -> nodes.Call:

@@ -122,6 +122,10 @@ ATTACKS = {
     "grows by join": "{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x.join(['a']*1000) %}{% endfor %}",
     "nests lists": "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x,ns.x] %}{% endfor %}{{ns.x}}",
     "nests lists for JSON": "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x,ns.x] %}{% endfor %}{{ns.x|tojson}}",
+    "compares nested lists": "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x,ns.x] %}"
+                             "{% set ns.y = [ns.y,ns.y] %}{% endfor %}{{ ns.x == ns.y }}",
+    "sorts nested lists": "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x,ns.x] %}"
+                          "{% set ns.y = [ns.y,ns.y] %}{% endfor %}{{ [ns.x, ns.y] | sort | length }}",
     "is nested deeply": "{{" + "(" * 5000 + "1" + ")" * 5000 + "}}",
 }
 
