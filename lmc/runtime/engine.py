@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from lmc.diagnostics import Diagnostic, RunError
+from lmc.diagnostics import Diagnostic, LmcError, RunError
 from lmc.runtime.batch import Model, Row
 from lmc.runtime.constraint import TokenIndex
 from lmc.runtime.generation import Generation
@@ -281,7 +281,11 @@ def _check_tokens(request: GenerateRequest, most: int) -> None:
 
 
 def _as_run_error(error: Exception) -> RunError:
-    return error if isinstance(error, RunError) else broken(error)
+    if isinstance(error, RunError):
+        return error
+    if isinstance(error, LmcError):
+        return RunError(error.diagnostics, error.sources, kind="invalid")
+    return broken(error)
 
 
 def _model_failed(error: Exception) -> RunError:

@@ -178,7 +178,9 @@ class Scheduler:
         """Start waiting requests while budget and memory last.  Returns the budget left."""
         ahead = [r for r in self.running if r.prefilling]
         owed = sum(r.remaining + 1 for r in self.running)
-        for request in self._order() if left > 0 else ():
+        if left <= 0 or self.running and owed + 2 > self._available():
+            return left  # not even one token fits: the queue need not be looked at
+        for request in self._order():
             if self._follows(request, ahead):
                 continue
             self._adopt(request)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import random
 
+import numpy as np
 import pytest
 
-from lmc.runtime.generation import Generation
+from lmc.runtime.generation import Generation, _merged
 from lmc.runtime.request import Finish, GenerateRequest, Sampling, TokenLogprob
 from tests.runtime.words import Words
 
@@ -243,6 +244,13 @@ def test_a_token_that_goes_on_is_no_end_though_it_begins_like_what_follows():
     assert gen.finish is None
     feed(gen, DIGITS.ids(","))
     assert (outcome(gen).text, outcome(gen).finish) == ("1,2", Finish.EOS)
+
+
+def test_masks_are_merged_as_sets_are():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        one, two = (np.unique(rng.integers(0, 12, rng.integers(0, 9))) for _ in range(2))
+        assert _merged(one, two).tolist() == np.union1d(one, two).tolist()
 
 
 def test_a_value_that_is_cut_is_not_valid():

@@ -127,6 +127,9 @@ def drive(engine: Engine, rng: random.Random, steps: int = 250):
         check_invariants(engine)
     assert sorted(ends) == sorted(requests)
     assert engine.stats.used_slots == 0
+    pool, tree = engine._scheduler.pool, engine._scheduler.tree
+    pool.free(tree.evict(pool.size))
+    assert pool.free_count == pool.size
     return requests, ends, cancelled
 
 
