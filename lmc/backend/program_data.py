@@ -183,22 +183,28 @@ class _Reader:
         if depth > _MAX_DEPTH:
             raise BadData(f"more than {_MAX_DEPTH} blocks inside one another")
         fields = Fields(data, "a block")
-        block = CodeBlock(fields.each("params", count), fields.each("code", lambda i: self._instruction(i, depth)))
+        params, code = fields.each("params", count), []
+        # A plain loop here and below: each level of nesting then takes two frames of the interpreter's stack.
+        for data in fields.take("code", list):
+            code.append(self._instruction(data, depth))
         fields.end()
-        return block
+        return CodeBlock(params, tuple(code))
 
     def _instruction(self, data: Any, depth: int) -> Instruction:
         fields = Fields(data, "an instruction")
         opcode = fields.take("op", str)
         if opcode not in OPS:
             raise BadData(f"the unknown instruction `{opcode}`")
+        blocks = []
+        for block in fields.take("blocks", list):
+            blocks.append(self._block(block, depth + 1))
         instruction = Instruction(
             opcode=opcode,
             inputs=_inputs(opcode, fields.take("in", dict)),
             outputs=fields.each("out", count),
             types=fields.each("types", self._type),
             attributes=_attributes(opcode, fields.take("at", dict)),
-            blocks=fields.each("blocks", lambda b: self._block(b, depth + 1)),
+            blocks=tuple(blocks),
             reads=fields.each("reads", count),
             after=fields.each("after", count),
             span=self._span(fields.take("span", list, type(None))),
