@@ -1,7 +1,7 @@
 """Types: their text form, read back; their data; JSON Schema for people."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lmc.json_schema import field_list, json_schema
@@ -39,7 +39,7 @@ def test_text_form_is_read_back(t, text):
     assert parse_type(text, NAMED) == t
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(types)
 def test_every_type_is_read_back(t):
     # Named types of one name must be one type; the table is what this type is made of.

@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lmc.types import (
@@ -19,7 +19,7 @@ ACTION = UnionT("Action", (POINT, STOP))
 HERE = Record(POINT, (1, "é", ("a", "b")))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_json_is_read_back(data):
     t = data.draw(types)

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lmc.regex.build import compile_node, compile_regex
@@ -40,7 +40,7 @@ patterns = st.recursive(
 texts = st.text(alphabet=CHARACTERS, max_size=6)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(patterns, st.lists(texts, min_size=5, max_size=20))
 def test_accepts_what_python_matches(pattern, candidates):
     dfa = compile_regex(pattern)
@@ -49,14 +49,14 @@ def test_accepts_what_python_matches(pattern, candidates):
         assert dfa.matches(text.encode()) == (expected.fullmatch(text) is not None), (pattern, text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(patterns, st.binary(max_size=6))
 def test_never_accepts_invalid_utf8(pattern, data):
     if compile_regex(pattern).matches(data):
         data.decode()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(patterns, patterns, st.lists(texts, min_size=5, max_size=20))
 def test_intersection_accepts_what_both_do(a, b, candidates):
     first, second = compile_regex(a), compile_regex(b)
@@ -69,7 +69,7 @@ def test_intersection_accepts_what_both_do(a, b, candidates):
         assert both.matches(text.encode()) == (first.matches(text.encode()) and second.matches(text.encode()))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(patterns)
 def test_is_minimal_and_trimmed(pattern):
     dfa = compile_regex(pattern)
@@ -144,9 +144,9 @@ def test_a_regex_that_matches_nothing_is_an_error(pattern):
 def test_many_words_are_quick_and_exact():
     generator = random.Random(1)
     words = list({"".join(generator.choices(string.ascii_lowercase + " é", k=generator.randint(2, 14))) for _ in range(8000)})
-    started = time.perf_counter()
+    started = time.process_time()
     dfa = compile_node(Words(tuple(words)), "words")
-    assert time.perf_counter() - started < 5  # it takes about one second
+    assert time.process_time() - started < 5  # it takes about one second
     assert all(dfa.matches(w.encode()) for w in words)
     assert not any(dfa.matches((w + "x").encode()) for w in words if w + "x" not in set(words))
     assert not any(dfa.matches(w[:-1].encode()) for w in words if w[:-1] not in set(words))
@@ -154,10 +154,10 @@ def test_many_words_are_quick_and_exact():
 
 @pytest.mark.parametrize("pattern", ["(x{1,999}){1,999}", "((a{0,99}){0,99}){0,99}", '"[^"]{0,1000000}"', ".*a.{30}"])
 def test_hostile_counts_are_refused_in_time(pattern):
-    started = time.perf_counter()
-    with pytest.raises(RegexError, match="too large|more than|longer than"):
+    started = time.process_time()
+    with pytest.raises(RegexError, match="too large|more than"):
         compile_regex(pattern)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_counts_count_characters():
@@ -182,7 +182,7 @@ def test_borders_of_utf8(low, high):
     assert not any(map(dfa.matches, INVALID))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 0x10FFFF), st.integers(0, 0x400)), max_size=4))
 def test_byte_sequences_spell_each_character_once(pairs):
     ranges = normalise([(low, min(low + length, 0x10FFFF)) for low, length in pairs])

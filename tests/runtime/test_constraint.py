@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lmc.diagnostics import LmcError
@@ -61,7 +61,7 @@ random_tables = st.integers(2, 7).flatmap(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random_tables, vocabularies, st.binary(min_size=1, max_size=4).map(lambda data: bytes(97 + b % 3 for b in data)))
 def test_masks_are_those_of_trying_every_token(table, vocabulary, prefix):
     rows, accepting = table
@@ -96,7 +96,7 @@ def test_masks_are_those_of_trying_every_token(table, vocabulary, prefix):
         assert found == fewest or fewest <= found <= enough
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(vocabularies, letters)
 def test_healing_alone(vocabulary, prefix):
     def expected(rest):
