@@ -6,7 +6,8 @@ from lark import Token, Tree
 
 from lmc.diagnostics import Span
 from lmc.parser.ast import (
-    Attribute, Binary, BoolOp, Call, Compare, Comprehension, Conditional, Constant, DictExpr, Expr, ForClause, Here, Hole, Identifier,
+    Attribute, Binary, BoolOp, Call, Compare, Comprehension, Conditional, Constant, DictExpr, Expr, ForClause, Here, Hole,
+    Identifier,
     Index, Keyword, ListExpr, Name, RecordExpr, Slice, TupleExpr, Unary,
 )
 from lmc.parser.builder import Builder
@@ -50,7 +51,8 @@ def _floating(builder: Builder, span: Span, kids: list) -> Constant:
 def floating(builder: Builder, token: Token) -> float:
     value = float(token.replace("_", ""))
     if value == float("inf"):
-        builder.error("E0014", "this number is too large for a `float`", builder.at(token), "beyond 1.8e308", "write a smaller number")
+        builder.error("E0014", "this number is too large for a `float`", builder.at(token), "beyond 1.8e308",
+                      "write a smaller number")
         return 0.0
     return value
 

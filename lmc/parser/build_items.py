@@ -6,7 +6,8 @@ from lark import Token, Tree
 
 from lmc.diagnostics import Span
 from lmc.parser.ast import (
-    Config, ConstDef, ExprStmt, ExternDef, FieldDef, FunctionDef, Identifier, Import, Param, RecordDef, RoleBlock, Stmt, TestDef, Text,
+    Config, ConstDef, ExprStmt, ExternDef, FieldDef, FunctionDef, Identifier, Import, Param, RecordDef, RoleBlock, Stmt, TestDef,
+    Text,
     TypeAlias, walk,
 )
 from lmc.parser.build_expressions import keyword
@@ -99,12 +100,14 @@ def _optional(kids: list, rule: str):
 def _plain(builder: Builder, token: Token, what: str) -> Text:
     text = builder.text(token)
     if text.plain is None:
-        builder.error("E0116", f"{what} cannot have a hole", text.span, "expected constant text", "write the text out; a dollar before a brace is `\\${`")
+        builder.error("E0116", f"{what} cannot have a hole", text.span, "expected constant text",
+                      "write the text out; a dollar before a brace is `\\${`")
     return text
 
 
 ITEMS = {
     "import_item": _import, "from_item": _from, "imported": _imported, "constant": _constant, "alias": _alias, "record": _record,
-    "doc": _doc, "extern_doc": _doc, "field": _field, "param": _param, "params": _params, "function": _function, "extern": _extern,
+    "doc": _doc, "extern_doc": _doc, "field": _field, "param": _param, "params": _params, "function": _function,
+    "extern": _extern,
     "test": _test, "config": _config, "entry": keyword,
 }

@@ -103,7 +103,8 @@ def _literal_pattern(builder: Builder, span: Span, kids: list) -> LiteralPattern
     if token.type == "STRING":
         text = builder.text(token)
         if text.plain is None:
-            builder.error("E0115", "a pattern cannot have a hole", text.span, "expected constant text", "compare with `if … == …` instead")
+            builder.error("E0115", "a pattern cannot have a hole", text.span, "expected constant text",
+                          "compare with `if … == …` instead")
         return LiteralPattern(span, text.plain or "")
     value = integer(builder, token) if token.type == "INT" else floating(builder, token)
     return LiteralPattern(span, -value if len(kids) > 1 else value)

@@ -86,7 +86,8 @@ class Builder:
     def refuse_keywords(self) -> None:
         """Report the keywords that stand where a value is expected."""
         for name in self.keywords:
-            self.error("E0110", f"`{name.text}` is {words.reserved(name.text)}, a value is expected here", name.span, "not a value",
+            self.error("E0110", f"`{name.text}` is {words.reserved(name.text)}, a value is expected here", name.span,
+                       "not a value",
                        "write an expression, or choose another name")
 
 

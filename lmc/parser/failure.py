@@ -113,6 +113,16 @@ class Failure:
         return stack[-1] if stack else None
 
     @property
+    def has_colon(self) -> bool:
+        """Whether a `:` outside brackets stands before the place."""
+        depth = 0
+        for piece in self.pieces[: self.index]:
+            depth += (piece.text in "([{") - (piece.text in ")]}")
+            if piece.text == ":" and depth == 0:
+                return True
+        return False
+
+    @property
     def has_block(self) -> bool:
         """Whether the next line that is not empty is indented deeper."""
         rest = re.compile(r"\n(?: *\n)* *(?=[^ \n])").match(self.masked, self.line_end)
@@ -137,7 +147,7 @@ def _place(error: UnexpectedInput, masked: str) -> tuple[int, str, frozenset[str
 
 
 def repairs(failure: Failure) -> list[str]:
-    """The masked text with the failing line replaced by one of the same length that says nothing; the first that parses on is right."""
+    """The masked text with the failing line replaced by one of the same length that says nothing, in several ways."""
     room = failure.line_end - failure.line_start - failure.indent
     if failure.kind == "_INDENT":
         return []
@@ -148,4 +158,5 @@ def repairs(failure: Failure) -> list[str]:
     else:
         fillers = ["pass", "_:_", "_=_", "_", ""]
     start = failure.line_start + failure.indent
-    return [failure.masked[:start] + filler.ljust(room) + failure.masked[failure.line_end :] for filler in fillers if len(filler) <= room]
+    before, after = failure.masked[:start], failure.masked[failure.line_end :]
+    return [before + filler.ljust(room) + after for filler in fillers if len(filler) <= room]

@@ -38,7 +38,8 @@ def _statement(failure: Failure) -> Finding | None:
 
 _STATEMENTS = {
     "class": ("there are no classes", "a record is `type Name:` with its fields below; what acts on it is a `def`"),
-    "with": ("there is no `with` statement", "role blocks and `fork` open and close what they need; `with` gives options to a `fork`"),
+    "with": ("there is no `with` statement",
+             "role blocks and `fork` open and close what they need; `with` gives options to a `fork`"),
     "async": ("there is no `async`", "write a plain `def`: independent calls run side by side by themselves"),
     "await": ("there is no `await`", "call the function: a value is waited for where it is used"),
     "raise": ("there is no `raise`", 'write `fail("what went wrong")`'),
@@ -61,7 +62,8 @@ _STATEMENTS = {
 def _else_if(failure: Failure) -> Finding | None:
     if failure.first != "else" or failure.second != "if":
         return None
-    return Finding("E0102", "`else if` is one word", (failure.pieces[0].start, failure.pieces[1].end), "two words", "write `elif`")
+    return Finding("E0102", "`else if` is one word", (failure.pieces[0].start, failure.pieces[1].end), "two words",
+                   "write `elif`")
 
 
 def _decorator(failure: Failure) -> Finding | None:
@@ -78,7 +80,8 @@ def _value(failure: Failure) -> Finding | None:
             return Finding("E0102", "there is no `lambda`", (piece.start, piece.end), "functions are not values",
                            "write a `def`, or a comprehension `[f(x) for x in xs]`")
         if piece is not None and piece.text == "await":
-            return Finding("E0102", _STATEMENTS["await"][0], (piece.start, piece.end), "not in this language", _STATEMENTS["await"][1])
+            return Finding("E0102", _STATEMENTS["await"][0], (piece.start, piece.end), "not in this language",
+                           _STATEMENTS["await"][1])
     return None
 
 
@@ -90,7 +93,8 @@ def _python_import(failure: Failure) -> Finding | None:
         help = f'a file is imported as `import "{name}.lmp" as {name}`; Python comes in by `extern def`'
     else:
         help = f'names come from a file: `from "{name}.lmp" import a, b`; Python comes in by `extern def`'
-    return Finding("E0107", "an import names a file, in quotes", (failure.found.start, failure.found.end), "expected a string", help)
+    return Finding("E0107", "an import names a file, in quotes", (failure.found.start, failure.found.end), "expected a string",
+                   help)
 
 
 def _import_alias(failure: Failure) -> Finding | None:
@@ -150,7 +154,10 @@ def _ellipsis(failure: Failure) -> Finding | None:
 
 
 def _star_argument(failure: Failure) -> Finding | None:
-    if failure.found is None or failure.found.text not in ("*", "**") or failure.before is None or failure.before.text not in ("(", ",", "["):
+    if failure.found is None or failure.found.text not in ("*",
+                                                           "**") or failure.before is None or failure.before.text not in ("(",
+                                                                                                                          ",",
+                                                                                                                          "["):
         return None
     return Finding("E0102", f"there is no `{failure.found.text}` for arguments", (failure.found.start, failure.found.end),
                    "arguments are written out", "name each argument; pass a list as one argument")
@@ -164,9 +171,11 @@ def _number(failure: Failure) -> Finding | None:
         ahead = failure.masked[dot.end : dot.end + 1]
         behind = failure.masked[dot.start - 1 : dot.start]
         if ahead.isdigit() and not _is_name(behind):
-            return Finding("E0014", "a number begins with a digit", (dot.start, dot.end), "a digit is missing before this", f"write `0.{_digits(failure.masked[dot.end : dot.end + 20])}`")
+            return Finding("E0014", "a number begins with a digit", (dot.start, dot.end), "a digit is missing before this",
+                           f"write `0.{_digits(failure.masked[dot.end : dot.end + 20])}`")
         if behind.isdigit() and ahead.isdigit():
-            return Finding("E0014", "a number with two points", (dot.start, dot.end), "the second point", "a number has one point; a range is `1..5`")
+            return Finding("E0014", "a number with two points", (dot.start, dot.end), "the second point",
+                           "a number has one point; a range is `1..5`")
         if behind.isdigit():
             return Finding("E0014", "a number ends with a digit", (dot.start, dot.end), "a digit is missing after this",
                            "write `1.0`; a range is `1..5`")
@@ -203,5 +212,6 @@ def _guard(failure: Failure) -> Finding | None:
 
 
 HABITS: tuple[Callable[[Failure], Finding | None], ...] = (
-    _else_if, _decorator, _statement, _value, _python_import, _import_alias, _walrus, _ellipsis, _operator, _star_argument, _number, _guard,
+    _else_if, _decorator, _statement, _value, _python_import, _import_alias, _walrus, _ellipsis, _operator, _star_argument,
+    _number, _guard,
 )

@@ -50,7 +50,8 @@ def _items(masked: str, scanner: Scanner) -> list[ItemSource]:
     starts = [at for at, indent in lines if not indent]
     if lines and lines[0][1].strip("\t"):
         at, indent = lines[0]
-        scanner.error("E0017", "the first line is indented", at - len(indent), at, "no block begins here", "begin it at the start of the line")
+        scanner.error("E0017", "the first line is indented", at - len(indent), at, "no block begins here",
+                      "begin it at the start of the line")
     _check_tabs(lines, scanner)
     _check_indents(lines, scanner)
     ends = [*starts[1:], len(masked)]
@@ -76,7 +77,8 @@ def _check_indents(lines: list[tuple[int, str]], scanner: Scanner) -> None:
         if width > levels[-1]:
             levels.append(width)
             if len(levels) - 1 > MAX_NESTING:
-                scanner.error("E0015", f"nesting is deeper than {MAX_NESTING} levels", at - width, at, "this is one level too many",
+                scanner.error("E0015", f"nesting is deeper than {MAX_NESTING} levels", at - width, at,
+                              "this is one level too many",
                               "move an inner block into a function")
                 return
             continue

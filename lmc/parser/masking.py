@@ -35,7 +35,9 @@ _SINGLE = re.compile(r"(?:[^'\\\n]|\\.)*")
 _SINGLE_TRIPLE = re.compile(r"(?:[^'\\]|\\.|'(?!''))*", re.DOTALL)
 _LINE_STOP = re.compile(r'["\\\n]|\$\{')
 _BLOCK_STOP = re.compile(r'"""|\\|\$\{')
-_ITEM_HEAD = re.compile(r"(?:def|part|type|extern|pure|import|from|test|config)\b *(?:[\w\"]|:)|[A-Z][A-Z0-9_]* *(?::[^=\n]*)?=(?!=)")
+_ITEM_HEAD = re.compile(
+    r"(?:def|part|type|extern|pure|import|from|test|config)\b *(?:[\w\"]|:)|[A-Z][A-Z0-9_]* *(?::[^=\n]*)?=(?!=)"
+)
 """How a line at column 1 begins that is an item even where a bracket or a block string is still open."""
 
 _STRAY = re.compile(r"[^\S \t\n]|[\x01-\x08\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff“”„‘’«»\u0300-\u036f]")
@@ -121,9 +123,10 @@ class Scanner:
             return _find(self.text, "\n", body)
         if not triple:
             self.error("E0005", "this string is not closed", start, body, "it begins here",
-                       'close it with `"` on the same line, or use a block: `"""`, a line break, the text, and `"""` on its own line')
+                       'close it with `"` on the same line; text of several lines stands in a block between `"""` and `"""`')
             return _find(self.text, "\n", body)
-        self.error("E0005", "this block string is not closed", start, body, "it begins here", 'close it with `"""` on a line of its own')
+        self.error("E0005", "this block string is not closed", start, body, "it begins here",
+                   'close it with `"""` on a line of its own')
         for line in re.finditer(r"\n(?=[a-zA-Z])", self.text[body:]):
             if _ITEM_HEAD.match(self.text, body + line.end()):
                 return body + line.start()
@@ -148,7 +151,8 @@ class Scanner:
 
     def _wrong_prefix(self, start: int, prefix: str) -> None:
         if "f" in prefix.lower():
-            self.error("E0011", "there are no f-strings: every string interpolates", start, start + len(prefix), "drop this letter",
+            self.error("E0011", "there are no f-strings: every string interpolates", start, start + len(prefix),
+                       "drop this letter",
                        'write "…" and put values in `${…}` instead of `{…}`', fatal=False)
         else:
             self.error("E0011", f"there is no string prefix `{prefix}`", start, start + len(prefix), "drop this prefix",
@@ -293,7 +297,8 @@ class _CodeScan:
             if self.hole is not None and char == "}":
                 self.hole.end = self.at + 1
                 return False
-            scanner.error("E0007", f"`{char}` closes nothing", self.at, self.at + 1, "no bracket is open here", "remove it, or open the bracket before it")
+            scanner.error("E0007", f"`{char}` closes nothing", self.at, self.at + 1, "no bracket is open here",
+                          "remove it, or open the bracket before it")
             self._take(" ")
             return True
         opener = self.brackets[-1]
@@ -309,7 +314,8 @@ class _CodeScan:
         scanner = self.scanner
         line = scanner.places.line(opener)
         scanner.error("E0007", f"`{char}` does not close `{scanner.text[opener]}`", self.at, self.at + 1,
-                      f"expected `{wanted}` for the bracket of line {line}", f"close `{scanner.text[opener]}` with `{wanted}` first")
+                      f"expected `{wanted}` for the bracket of line {line}",
+                      f"close `{scanner.text[opener]}` with `{wanted}` first")
         outer = next((i for i in reversed(range(len(self.brackets))) if _CLOSERS[scanner.text[self.brackets[i]]] == char), None)
         if outer is None and self.hole is not None and char == "}":
             self.hole.end = self.at + 1

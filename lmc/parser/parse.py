@@ -25,11 +25,11 @@ from lmc.parser.layout import Layout, scan
 from lmc.parser.places import Places
 from lmc.parser.read import read_source
 from lmc.parser.sources import Code, HoleSource, ItemSource
-from lmc.parser.syntax_errors import explain
+from lmc.parser.syntax_errors import explain, follows_from
 
 __all__ = ["ParseResult", "parse_file", "read_source"]
 
-_MAX_ERRORS_PER_ITEM = 10
+_MAX_ERRORS_PER_ITEM = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,10 @@ class _ItemParser:
         deep = too_deep(item)
         if deep is None:
             return item
-        self.report.append(Diagnostic("E0015", f"blocks, brackets and operators are nested deeper than {MAX_DEPTH} levels", deep.span,
-                                      "this is too deep", "name an inner piece and use the name; each operator of a chain is a level"))
+        self.report.append(Diagnostic("E0015", f"blocks, brackets and operators are nested deeper than {MAX_DEPTH} levels",
+                                      deep.span,
+                                      "this is too deep",
+                                      "name an inner piece and use the name; each operator of a chain is a level"))
         return self._broken(source)
 
     def _builder(self, code: Code, offset: int) -> Builder:
@@ -115,17 +117,21 @@ class _ItemParser:
     def _explain(self, start: int, masked: str, error: UnexpectedInput) -> None:
         """Report the error and, with its line taken out, those after it."""
         failure: Failure | None = Failure.of(error, masked)
+        broken: set[str] = set()
         for _ in range(_MAX_ERRORS_PER_ITEM):
             if failure is None:
                 return
-            self.report.append(explain(failure, start, self.places))
+            if not follows_from(failure, broken):
+                self.report.append(explain(failure, start, self.places))
+            broken.add(failure.first)
             failure = _next_failure(failure)
 
     def _check_strings(self, source: ItemSource) -> None:
         """Report what is wrong inside the strings of an item that did not parse."""
         code = self.layout.code
         builder = self._builder(code, 0)
-        for start in self.string_starts[bisect_left(self.string_starts, source.start) : bisect_left(self.string_starts, source.end)]:
+        for start in self.string_starts[bisect_left(self.string_starts, source.start) : bisect_left(self.string_starts,
+                                                                                                    source.end)]:
             builder.string(code.strings[start])
 
     def _broken(self, source: ItemSource) -> BrokenItem:
@@ -153,14 +159,15 @@ def _head(masked: str) -> tuple[str, tuple[str, int] | None]:
 
 
 def _next_failure(failure: Failure) -> Failure | None:
-    """The failure after this one's line, with that line taken out; None where there is none that can be trusted."""
+    """What fails after this one's line is taken out, in the way that lets most be read; None where nothing does."""
+    furthest: Failure | None = None
     for masked in repairs(failure):
         try:
             parse_tree(masked, "item")
             return None
         except UnexpectedInput as error:
             later = Failure.of(error, masked)
-            # At the end of the item it could only be that what was taken out is missing.
-            if later.pieces and later.line_start > failure.line_start:
-                return later
-    return None
+        # At the end of the item it could only be that what was taken out is missing.
+        if later.pieces and later.line_start > failure.line_start and (furthest is None or later.offset > furthest.offset):
+            furthest = later
+    return furthest

@@ -13,7 +13,7 @@ from lmc.parser import words
 from lmc.parser.failure import Failure, Piece
 from lmc.parser.habits import HABITS, Finding
 
-_HEADERS = frozenset("if elif else for while match case try except fork branch def part type test config system user assistant raw".split())
+_HEADERS = words.ROLES | frozenset("if elif else for while match case try except fork branch def part type test config".split())
 
 
 def explain(failure: Failure, base: int, places, *, hole: tuple[int, int] | None = None) -> Diagnostic:
@@ -30,6 +30,14 @@ def explain(failure: Failure, base: int, places, *, hole: tuple[int, int] | None
     assert finding is not None, failure
     start, end = finding.place
     return Diagnostic(finding.code, finding.message, places.span(base + start, base + end), finding.label, finding.help)
+
+
+def follows_from(failure: Failure, broken: set[str]) -> bool:
+    """Whether `failure` is only a clause of a statement whose line was reported; `broken` are the first words of such lines."""
+    return _OWNERS.get(failure.first) in broken and _stray_clause(failure) is not None
+
+
+_OWNERS = {"elif": "if", "else": "if", "except": "try", "case": "match", "branch": "fork", "join": "fork"}
 
 
 def _end_of_line(failure: Failure) -> tuple[int, int]:
@@ -50,7 +58,8 @@ def _format_spec(failure: Failure) -> Finding | None:
     if found is None or found.text not in (":", "!") or failure.opener or not failure.before:
         return None
     return Finding("E0118", f"`{found.text}` in a hole: there are no format specifications", (found.start, failure.line_end),
-                   "a hole holds only an expression", "compute the text in the expression, for instance `${round(x, 2)}` or `${str(x)}`")
+                   "a hole holds only an expression",
+                   "compute the text in the expression, for instance `${round(x, 2)}` or `${str(x)}`")
 
 
 def _hole_ends(failure: Failure) -> Finding | None:
@@ -85,14 +94,18 @@ def _missing_block(failure: Failure) -> Finding | None:
 
 
 def _missing_colon(failure: Failure) -> Finding | None:
-    if "COLON" not in failure.expected or failure.first not in _HEADERS or failure.opener:
-        return None
     found = failure.found
+    if "COLON" not in failure.expected or failure.first not in _HEADERS or failure.opener or failure.has_colon:
+        return None
+    if found is not None and found.text == "{":
+        return Finding("E0104", "a block is indented, not put in braces", (found.start, found.end), "expected `:`",
+                       f"end the `{failure.first}` line with `:` and indent the lines below it")
     if found is None:
         return Finding("E0104", f"expected `:` at the end of the `{failure.first}` line", _end_of_line(failure), "`:` is missing",
                        "put `:` here; the block stands indented below it")
     if found.text == "=" and failure.first in ("if", "elif", "while"):
-        return Finding("E0103", "`=` assigns, it does not compare", (found.start, found.end), "expected `==` or `:`", "to compare, write `==`")
+        return Finding("E0103", "`=` assigns, it does not compare", (found.start, found.end), "expected `==` or `:`",
+                       "to compare, write `==`")
     if failure.before and failure.before.is_value and found.is_value:
         return Finding("E0104", f"expected `:` before {_name(found)}", (found.start, found.end), "`:` is missing before this",
                        f"end the head of `{failure.first}` with `:`")
@@ -116,11 +129,13 @@ def _taken_for_a_name(failure: Failure) -> bool:
 
 _CLAUSES = {
     "elif": ("`if`", "nothing here can have an `elif`", "put it directly after the block of an `if`, indented the same"),
-    "else": ("`if`", "nothing here can have an `else`", "put it directly after the block of an `if`, indented the same; loops have no `else`"),
+    "else": ("`if`", "nothing here can have an `else`",
+             "put it directly after the block of an `if`, indented the same; loops have no `else`"),
     "except": ("`try`", "nothing here can have an `except`", "put it directly after the block of a `try`; there is one handler"),
     "case": ("`match`", "a `case` stands in a `match` only", "write `match value:` above and indent the cases below it"),
     "branch": ("`fork`", "a `branch` stands in a `fork:` only", "write `fork:` above and indent the branches below it"),
-    "join": ("`fork`", "a `join` follows the block of a `fork`", "put it directly after the block of its `fork`, indented like `fork`"),
+    "join": ("`fork`", "a `join` follows the block of a `fork`",
+             "put it directly after the block of its `fork`, indented like `fork`"),
 }
 
 
@@ -131,6 +146,13 @@ def _wrong_line(failure: Failure) -> Finding | None:
             return Finding("E0105", f"only `{line}` lines stand in a `{owner}`", _here(failure), f"expected `{line}`",
                            f"move the line above the `{owner.rstrip(':')}`, or into one of its blocks")
     return None
+
+
+def _bare_except(failure: Failure) -> Finding | None:
+    if failure.first != "except" or failure.expected != {"NAME"}:
+        return None
+    return Finding("E0121", "`except` names what it takes", _here(failure), "expected `Error`",
+                   "write `except Error:` or `except Error as e:`")
 
 
 def _try_without_except(failure: Failure) -> Finding | None:
@@ -168,7 +190,8 @@ def _statement_at_top(failure: Failure) -> Finding | None:
     else:
         return None
     help = "use a `#` comment for notes" if first.is_string else "put it into a function: `def main():`"
-    return Finding("E0108", what, (first.start, first.end), "only imports, constants, types, functions, tests and config stand here", help)
+    return Finding("E0108", what, (first.start, first.end),
+                   "only imports, constants, types, functions, tests and config stand here", help)
 
 
 _STATEMENT_WORDS = (words.KEYWORDS | words.ROLES) - {"import", "from", "def"}
@@ -180,7 +203,8 @@ def _reserved_target(failure: Failure) -> Finding | None:
     if found is None or before is None or not before.is_word or found.text not in ("=", "+=", "-=", ",", ")", ":", "in", "as"):
         return None
     kind = words.reserved(before.text)
-    if kind is None or found.text in (")", ":", "as") and failure.index > 1 and failure.first not in ("def", "part"):
+    listing = failure.first in ("def", "part", "for", "fork")
+    if kind is None or found.text in (",", ")", ":", "as") and failure.index > 1 and not listing:
         return None
     return Finding("E0110", f"`{before.text}` is {kind} and cannot be a name here", (before.start, before.end), "reserved",
                    f"choose another name, for instance `{before.text}_`")
@@ -200,16 +224,27 @@ def _pattern(failure: Failure) -> Finding | None:
 def _adjacent_strings(failure: Failure) -> Finding | None:
     if not (failure.found and failure.before and failure.found.is_string and failure.before.is_string):
         return None
-    return Finding("E0113", "two strings side by side", (failure.found.start, failure.found.end), "the first string ended before this",
+    return Finding("E0113", "two strings side by side", (failure.found.start, failure.found.end),
+                   "the first string ended before this",
                    "join them with `+`, write one string, or put a `,` between them")
 
 
 def _tuple(failure: Failure) -> Finding | None:
     found = failure.found
-    if found is None or found.text != "," or (failure.opener and failure.opener.text != "("):
+    if found is None or found.text != "," or not (failure.before and failure.before.is_value):
+        return None
+    if failure.opener and failure.opener.text != "(":
         return None
     return Finding("E0119", "there are no tuples", (found.start, found.end), "a `,` cannot stand here",
                    "make a list, `[a, b]`, or a record; one name is assigned at a time")
+
+
+def _last_comma(failure: Failure) -> Finding | None:
+    found = failure.found
+    if found is None or found.text != "," or failure.after is not None or failure.index == 0:
+        return None
+    return Finding("E0101", "a `,` at the end of the line", (found.start, found.end), "nothing follows it",
+                   "remove it: lines need no comma")
 
 
 def _braces(failure: Failure) -> Finding | None:
@@ -229,11 +264,17 @@ def _comprehension(failure: Failure) -> Finding | None:
 
 def _missing_comma(failure: Failure) -> Finding | None:
     found, before = failure.found, failure.before
-    if not (found and before and failure.opener and before.is_value and (found.is_value and found.text not in ")]}" or found.text in "([{")):
+    if not (found and before and failure.opener and before.is_value):
+        return None
+    if found.text in ")]}" or not (found.is_value or found.text in "([{"):
         return None
     closer = {"(": ")", "[": "]", "{": "}"}[failure.opener.text]
-    return Finding("E0101", f"expected `,` or `{closer}`, found {_name(found)}", (found.start, found.end), "something is missing before this",
-                   f"put a `,` or an operator between {_name(before)} and {_name(found)}")
+    if failure.first in ("def", "part", "extern", "pure") and before.is_word and found.is_word:
+        help = f"a parameter is written with its type: `{before.text}: {found.text}`"
+    else:
+        help = f"put a `,` or an operator between {_name(before)} and {_name(found)}"
+    return Finding("E0101", f"expected `,` or `{closer}`, found {_name(found)}", (found.start, found.end),
+                   "something is missing before this", help)
 
 
 def _declaration(failure: Failure) -> Finding | None:
@@ -263,11 +304,31 @@ def _anything(failure: Failure) -> Finding:
 
 
 def _advice(failure: Failure) -> str:
-    if failure.found is None:
+    if len(failure.expected) <= 3:
+        for terminal, help in _ADVICE:
+            if terminal in failure.expected:
+                return help
+    found, before = failure.found, failure.before
+    if found is None:
         return "finish the line, or remove what began it"
-    if failure.before and failure.before.is_value and failure.found.is_value:
-        return f"an operator, a `,` or a line break is missing between {_name(failure.before)} and {_name(failure.found)}"
-    return "compare the line with `docs/language.md`"
+    if before and before.is_value and found.is_value:
+        begins = failure.index == (3 if failure.first in words.ROLES else 1)
+        if before.is_word and found.is_word and begins and not failure.at_top:
+            return 'text is written in quotes: "…"; otherwise an operator or a line break is missing'
+        return f"an operator, a `,` or a line break is missing between {_name(before)} and {_name(found)}"
+    return f"remove {_name(found)}, or write what should stand before it"
+
+
+_ADVICE = (
+    ("ELSE", "a conditional has both sides: `a if condition else b`"),
+    ("DEF", "write `extern def name(parameter: type) -> type`"),
+    ("LPAR", "parameters stand in parentheses, also where there are none: `def f():`"),
+    ("IN", "write `for x in xs:` or `fork x in xs:`"),
+    ("STRING", 'a test is named by a string, `test "it works":`; an `extern def` may have a docstring and nothing else'),
+    ("EQUAL", "write `name = value`, or `type Name:` with fields below"),
+    ("COLON", "a field is written `name: type`"),
+    ("_DEDENT", "end the block before it"),
+)
 
 
 def _name(piece: Piece) -> str:
@@ -279,8 +340,10 @@ def _name(piece: Piece) -> str:
 
 
 _SPELLED = {
-    "NAME": "a name", "STRING": "a string", "INT": "a number", "_NL": "the end of the line", "COLON": "`:`", "LPAR": "`(`", "RPAR": "`)`",
-    "LSQB": "`[`", "RSQB": "`]`", "LBRACE": "`{`", "RBRACE": "`}`", "EQUAL": "`=`", "COMMA": "`,`", "DOT": "`.`", "__ANON_0": "`->`",
+    "NAME": "a name", "STRING": "a string", "INT": "a number", "_NL": "the end of the line", "COLON": "`:`", "LPAR": "`(`",
+    "RPAR": "`)`",
+    "LSQB": "`[`", "RSQB": "`]`", "LBRACE": "`{`", "RBRACE": "`}`", "EQUAL": "`=`", "COMMA": "`,`", "DOT": "`.`",
+    "__ANON_0": "`->`",
     "_INDENT": "an indented block", "_DEDENT": "the end of the block",
 }
 _LISTED = 5
@@ -297,6 +360,8 @@ def _expected(terminals: frozenset[str]) -> str:
 
 
 RULES: tuple[Callable[[Failure], Finding | None], ...] = (
-    _unexpected_indent, _missing_block, _wrong_line, _try_without_except, _stray_clause, _item_word_inside, _statement_at_top, _reserved_target,
-    _missing_colon, _pattern, _adjacent_strings, _comprehension, _braces, _tuple, _missing_comma, _declaration, _missing_value, _anything,
+    _unexpected_indent, _missing_block, _wrong_line, _bare_except, _try_without_except, _stray_clause, _item_word_inside,
+    _statement_at_top, _reserved_target,
+    _missing_colon, _pattern, _adjacent_strings, _comprehension, _braces, _last_comma, _tuple, _missing_comma, _declaration,
+    _missing_value, _anything,
 )

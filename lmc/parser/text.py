@@ -77,13 +77,15 @@ class _TextBuilder:
         """The stretches that a block's layout takes away, in order."""
         source, body, body_end = self.source, self.string.body, self.string.body_end
         if breaks[0] != body:
-            self.error("E0012", "a block string begins on the line after its quotes", body, breaks[0], "text on the line of the quotes",
+            self.error("E0012", "a block string begins on the line after its quotes", body, breaks[0],
+                       "text on the line of the quotes",
                        'break the line after `"""`, or keep the whole string on one line')
             return []
         last = breaks[-1]
         closing = source[last + 1 : body_end]
         if runs[-1][0] > last or closing.strip(" \t"):
-            self.error("E0012", "a block string ends on a line of its own", body_end, self.string.end, "text before the quotes on this line",
+            self.error("E0012", "a block string ends on a line of its own", body_end, self.string.end,
+                       "text before the quotes on this line",
                        'put `"""` alone on the next line; its indentation is taken off every line')
             return []
         cuts = [(body, body + 1)]
@@ -144,13 +146,14 @@ class _TextBuilder:
         if found[1] is not None:
             return self._code_point(found, start, end)
         if found[0][1:] == "u":
-            self.error("E0009", "`\\u` needs braces", start, end, "a code point is written `\\u{…}`", "write for instance `\\u{e9}` for é")
+            self.error("E0009", "`\\u` needs braces", start, end, "a code point is written `\\u{…}`",
+                       "write for instance `\\u{e9}` for é")
         elif found[0][1:] == "\n":
             self.error("E0009", "a backslash at the end of a line", start, start + 1, "this joins no lines here",
                        "remove it; in a block string every line break is text")
         else:
             self.error("E0009", f"unknown escape `{found[0]}`", start, end, "not an escape",
-                       'the escapes are `\\n \\t \\r \\" \\\\ \\$ \\u{…}`; write `\\\\` for a backslash, or r"…" where nothing is special')
+                       'the escapes are `\\n \\t \\r \\" \\\\ \\$ \\u{…}`; a backslash is `\\\\`; in r"…" nothing is special')
         return found[0]
 
     def _code_point(self, found: re.Match[str], start: int, end: int) -> str:

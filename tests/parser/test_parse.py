@@ -56,7 +56,8 @@ def test_the_stored_table_is_that_of_the_grammar(update):
         TABLES.write_text(grammar.table_text(), encoding="utf-8")
     assert grammar.stored_tables() is not None, "run pytest --update: lmp.lark or Lark has changed"
     fresh = grammar.build_parser(strict=False)
-    for source in ("def f(x: int) -> int:\n    return x + 1 if x else [x][0]\n", "type A:\n    x: 1..5 = 3\n    y: \"a\" | None\n"):
+    for source in ("def f(x: int) -> int:\n    return x + 1 if x else [x][0]\n",
+                   "type A:\n    x: 1..5 = 3\n    y: \"a\" | None\n"):
         assert grammar.parse_tree(source, "item") == fresh.parse(source, start="item")
 
 
@@ -82,10 +83,14 @@ def test_a_long_union_is_not_deep():
 
 
 @pytest.mark.parametrize("text", [
-    "", "\n", "   ", "\t", "#", "\\", '"', "'", '"""', "${", "}", ")", "\r", "\x0c", "x", "def", "def f", "def f(", "x = ", "@", "é = 1\n",
-    "x = 1\\", "x = \\\n", "\ufeff", "\ufeff\ufeff", "x = \"\\", "x = \"\\u{", "type T:", "fork", "fork:", "x =\x0b1\n", "x = '\\", "١ = 1\n",
-    "x = ١\n", "x = " + "-" * 5000 + "1\n", "x = " + "not " * 5000 + "y\n", "x = " + "1 ** " * 3000 + "1\n", "x = a" + ".b" * 3000 + "\n",
-    "x = a" + "(1)" * 3000 + "\n", "x = " + "1 if a else " * 3000 + "2\n", "def f():\n  if a:\n    b\n" + "  elif a:\n    b\n" * 3000,
+    "", "\n", "   ", "\t", "#", "\\", '"', "'", '"""', "${", "}", ")", "\r", "\x0c", "x", "def", "def f", "def f(", "x = ", "@",
+    "é = 1\n",
+    "x = 1\\", "x = \\\n", "\ufeff", "\ufeff\ufeff", "x = \"\\", "x = \"\\u{", "type T:", "fork", "fork:", "x =\x0b1\n",
+    "x = '\\", "١ = 1\n",
+    "x = ١\n", "x = " + "-" * 5000 + "1\n", "x = " + "not " * 5000 + "y\n", "x = " + "1 ** " * 3000 + "1\n",
+    "x = a" + ".b" * 3000 + "\n",
+    "x = a" + "(1)" * 3000 + "\n", "x = " + "1 if a else " * 3000 + "2\n",
+    "def f():\n  if a:\n    b\n" + "  elif a:\n    b\n" * 3000,
     "x = " + '"${' * 3000 + "\n", "x = " + "1 + " * 20000 + "1\n", "x = " + "9" * 10000 + "\n", "x = 1e" + "9" * 5000 + "\n",
 ])
 def test_odd_input_gives_diagnostics(text):
@@ -128,9 +133,12 @@ def test_the_recursion_limit_is_far_away():
 # ------------------------------------------------------------------------ fuzz
 
 PIECES = [
-    '"', '"""', "'", "${", "}", "${#", "\\", "\n", "\n    ", "\n        ", "\t", " ", "(", ")", "[", "]", "{", "}", ":", ":=", "=", ",", ".", "..", "|",
-    "#", "if ", "else", "elif ", "for ", "in ", "def ", "type ", "fork ", "join", "match ", "case ", "user:", "raw:", "gen(", "not ", "lambda ", "1", "1.",
-    ".5", "f\"", "r\"", "é", "\0", "\r", "@", "++", "&&", "...", "*", "->", "with ", "as ", "import ", "return ", "try:", "except ",
+    '"', '"""', "'", "${", "}", "${#", "\\", "\n", "\n    ", "\n        ", "\t", " ", "(", ")", "[", "]", "{", "}", ":", ":=",
+    "=", ",", ".", "..", "|",
+    "#", "if ", "else", "elif ", "for ", "in ", "def ", "type ", "fork ", "join", "match ", "case ", "user:", "raw:", "gen(",
+    "not ", "lambda ", "1", "1.",
+    ".5", "f\"", "r\"", "é", "\0", "\r", "@", "++", "&&", "...", "*", "->", "with ", "as ", "import ", "return ", "try:",
+    "except ",
 ]
 
 

@@ -41,7 +41,10 @@ def test_one_report_for_one_place():
 
 
 def test_a_broken_item_keeps_its_name_and_its_neighbours():
-    text = "def first(x: str) -> str:\n    return x +\n\ntype Broken:\n    x: = 3\n\nextern def tool(x: str\n\nK = [1 2]\n\ndef last() -> int:\n    return 1\n"
+    text = (
+        "def first(x: str) -> str:\n    return x +\n\ntype Broken:\n    x: = 3\n\nextern def tool(x: str\n\nK = [1 2]\n\n"
+        "def last() -> int:\n    return 1\n"
+    )
     items = parse_file("a.lmp", text).file.items
     broken = [(item.kind, item.name.text) for item in items if isinstance(item, BrokenItem)]
     assert broken == [("def", "first"), ("type", "Broken"), ("extern", "tool"), ("constant", "K")]
