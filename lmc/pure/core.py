@@ -69,7 +69,8 @@ class PureFunction:
 def kind_of(value: Any) -> str:
     """The value's type for a message: `an int`, `a list`, `a Verdict`."""
     if isinstance(value, Record):
-        return f"a {value.type.name.rpartition('.')[2]}"
+        name = value.type.name.rpartition(".")[2]
+        return f"an {name}" if name[0] in "AEIOU" else f"a {name}"
     names = {str: "a str", bool: "a bool", int: "an int", float: "a float", tuple: "a list", dict: "a dict", type(None): "None"}
     return names.get(type(value), "a context")
 

@@ -5,8 +5,8 @@
 
 The dialect is what Python's `re` means by `re.fullmatch(pattern, text, re.ASCII)`, without what a finite automaton cannot hold
 or `gen` has no use for: look-around, back-references, possessive and atomic groups, word boundaries.  `$` is the end of the text,
-and not also the place before a last newline.  `interegular` reads the syntax; here stands what it accepts but reads otherwise than
-Python, and what it lacks (anchors, ranges as ranges, `\\u`).  This file knows no automata.
+and not also the place before a last newline.  `interegular` reads the syntax; here stands what it reads otherwise than Python,
+and what it lacks (anchors, ranges as ranges, `\\u`).  This file knows no automata.
 """
 
 from __future__ import annotations

@@ -110,6 +110,7 @@ def test_equality():
 def test_order_of_lists():
     assert call_pure("lt", ((1, 2), (1, 3))) and call_pure("lt", ((1,), (1, 0))) and not call_pure("gt", ((), ()))
     assert fails("lt", (1,), ("a",)) == ("type", "`<` cannot order an int and a str")
+    assert fails("neg", Record(RecordT("Error", ()), ())) == ("type", "`-` takes a number, found an Error")
     assert fails("ge", ONE, ONE) == ("type", "`>=` cannot order a Point and a Point")
 
 
