@@ -1,8 +1,8 @@
 """Contexts: what a conversation has become so far, as an immutable value, and the prompts that are made from it.
 
-    ids      <|im_start|> "user" "\\n" "Name" " a" " colour" "." <|im_end|>      final: no later text changes them
-    text     "\\nassistant\\nSure: it is "                                       the open segment: tokenised as a whole when it is needed
-              \\-- template --/\\- author -/                                      only the author's part may be reopened for healing
+    ids      <|im_start|> "user" "\\n" "Name" " a" " colour" "." <|im_end|>     final: no later text changes them
+    text     "\\nassistant\\n" "Sure: it is "                                  the open segment, tokenised as a whole
+              \\- template -/   \\- author --/                                  of it only the author's part may be reopened
 
 All ordinary text between two control tokens or generated pieces is one segment; control tokens come from the chat template alone.
 Forks share a context by holding it.  This file knows no requests, no engine and no sampling.
@@ -29,8 +29,9 @@ class ContextError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """ids: final tokens; text: the open segment, not tokenised yet; author: how many characters at the end of `text` the author wrote
-    (before them stand the template's text and the carry of a cut token); role: whose turn is open, None at the beginning."""
+    """ids: final tokens; text: the open segment, not tokenised yet; author: how many characters at the end of `text` the author
+    wrote (before them stand the template's text and the carry of a cut token); role: whose turn is open, None at the
+    beginning."""
 
     ids: tuple[int, ...] = ()
     text: str = ""
@@ -40,7 +41,8 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """ids: what the model reads; heal: bytes of the author's last tokens, taken off the end, which the first tokens must spell again."""
+    """ids: what the model reads; heal: bytes of the author's last tokens, taken off the end, which the first tokens must spell
+    again."""
 
     ids: tuple[int, ...]
     heal: bytes
@@ -87,7 +89,7 @@ class Prompter:
         ids = self._segment(opened, opened.text)
         kept = len(ids) - (self._reopened(opened, ids) if heal and not self._tokenizer.lossy else 0)
         if not opened.ids and not ids:
-            raise ContextError("nothing stands before what is to be generated, and this model has no begin token; write some text first")
+            raise ContextError("nothing stands before the generation, and this model has no begin token; write some text first")
         return Prompt(opened.ids + tuple(ids[:kept]), self._tokenizer.decode_bytes(ids[kept:]))
 
     def extend(self, context: Context, role: str, prompt: Prompt, generated_ids: Sequence[int], carry: str) -> Context:
@@ -95,8 +97,8 @@ class Prompter:
         return Context(prompt.ids + tuple(generated_ids), carry, 0, role)
 
     def option_prompts(self, context: Context, role: str, options: Sequence[str], *, heal: bool) -> OptionPrompts:
-        """What `select` and `score` compare.  Each option is tokenised together with the open segment, and what is scored begins where
-        the segment alone and all options part; without `heal` the segment's own tokens stay as they are.
+        """What `select` and `score` compare.  Each option is tokenised together with the open segment, and what is scored begins
+        where the segment alone and all options part; without `heal` the segment's own tokens stay as they are.
 
         Raises ContextError where such a turn cannot stand, or the tokenizer changes text.
         """
@@ -115,8 +117,8 @@ class Prompter:
 
     def render(self, context: Context) -> str:
         """The whole text as the model reads it, for people; control tokens are spelled out."""
-        tokenizer = self._tokenizer
-        pieces = [tokenizer.control_text(i).encode() if i in tokenizer.control_ids else tokenizer.token_bytes[i] for i in context.ids]
+        control, data = self._tokenizer.control_ids, self._tokenizer.token_bytes
+        pieces = [self._tokenizer.control_text(i).encode() if i in control else data[i] for i in context.ids]
         return b"".join(pieces).decode("utf-8", "replace") + context.text
 
     def _open(self, context: Context, role: str) -> Context:
@@ -166,9 +168,9 @@ class Prompter:
             raise ContextError(f"the text cannot be given to this model: {error}") from error
 
     def _reopened(self, context: Context, ids: list[int]) -> int:
-        """How many tokens at the end of the segment are reopened: the longest run of whole tokens of the author's text whose bytes begin
-        a longer token of the vocabulary.  At least one token of the prompt stays, and no character is taken apart: where a generation
-        is cut, the rest of its bytes must be text."""
+        """How many tokens at the end of the segment are reopened: the longest run of whole tokens of the author's text whose
+        bytes begin a longer token of the vocabulary.  At least one token of the prompt stays, and no character is taken apart:
+        where a generation is cut, the rest of its bytes must be text."""
         author = len(context.text[len(context.text) - context.author :].encode())
         data, found = b"", 0
         for count in range(1, len(ids) + bool(context.ids)):

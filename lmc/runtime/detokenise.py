@@ -41,9 +41,9 @@ def settle(tokens: Sequence[bytes], keep: int) -> tuple[int, str]:
     tokens: the bytes of each generated token in order, those that spell `heal` included, so `keep` counts these bytes too
     keep: number of bytes before the stop string (or all of them)
 
-    An unfinished character at the cut is dropped.  Tokens before the cut stay while they end between two characters; the bytes after
-    the last such token are the carry: text of the context that opens its next segment.  The text of what stays, then, is always
-    `b"".join(tokens[:count]).decode() + carry`.
+    An unfinished character at the cut is dropped.  Tokens before the cut stay while they end between two characters; the bytes
+    after the last such token are the carry: text of the context that opens its next segment.  The text of what stays, then, is
+    always `b"".join(tokens[:count]).decode() + carry`.
     """
     data = b"".join(tokens)
     assert 0 <= keep <= len(data), (keep, len(data))

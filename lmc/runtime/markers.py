@@ -3,8 +3,9 @@
     <|im_start|>user\\n  lmcturn0end  <|im_end|>\\n<|im_start|>assistant\\n  lmcturn1end  <|im_end|>\\n
     \\--- start[user] --/             \\----- between[user, assistant] ----/
 
-A conversation is then the markers with the contents between them, verbatim: a value is never seen by the template.  What a template
-cannot do (many have no system turn) is left out of the tables.  This file knows strings; tokens are the business of `template.py`.
+A conversation is then the markers with the contents between them, verbatim: a value is never seen by the template.  What a
+template cannot do (many have no system turn) is left out of the tables.  This file knows strings; tokens are the business of
+`template.py`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     render("{% for m in messages %}{{ m['role'] }}{% endfor %}", {"messages": […]})   -> "user"
 
-Jinja's immutable sandbox, and on top of it: attributes and filters of a fixed list only, and one budget of work.  Every loop round,
-literal, printed value, concatenation, product, method call and filter pays for the characters or elements it makes, so that neither
-10^9 rounds nor 10 GB of text happen; the template fails with `TemplateError` instead.  It knows nothing of roles or models.
+Jinja's immutable sandbox, and on top of it: attributes and filters of a fixed list only, and one budget of work.  Every loop
+round, literal, printed value, concatenation, product, method call and filter pays for the characters or elements it makes, so
+that neither 10^9 rounds nor 10 GB of text happen; the template fails with `TemplateError` instead.  It knows nothing of roles or
+models.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import jinja2.ext
 from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-# Characters and elements that one rendering may make; real templates need some thousands.  A round costs as much as twenty of them,
-# which ends an endless template in about half a second.
+# Characters and elements that one rendering may make; real templates need some thousands.  A round costs as much as twenty of
+# them, which ends an endless template in about half a second.
 BUDGET = 5_000_000
 _ROUND = 20
 _MAX_SOURCE = 1_000_000
@@ -31,8 +32,8 @@ _STR_METHODS = frozenset(
 )
 _DICT_METHODS = frozenset("items keys values get".split())
 _FILTERS = frozenset(
-    "tojson trim length count join list first last map select selectattr reject rejectattr default d string int float lower upper "
-    "capitalize title replace items dictsort unique sort reverse safe min max sum abs round".split()
+    "tojson trim length count join list first last map select selectattr reject rejectattr default d string int float lower "
+    "upper capitalize title replace items dictsort unique sort reverse safe min max sum abs round".split()
 )
 
 
@@ -41,7 +42,8 @@ class TemplateError(Exception):
 
 
 def render(source: str, variables: dict[str, Any]) -> str:
-    """The template's text.  Raises TemplateError for what is wrong with the template or forbidden, and for what it raises itself."""
+    """The template's text.  Raises TemplateError for what is wrong with the template or forbidden, and for what it raises
+    itself."""
     if len(source) > _MAX_SOURCE:
         raise TemplateError(f"it has {len(source):,} characters, at most {_MAX_SOURCE:,} are read")
     environment = _Sandbox()
@@ -197,7 +199,8 @@ def _meter_loops(tree: nodes.Template) -> None:
     # Each round of a loop and each call of a macro pays for the literal text it can print.
     for body in list(tree.find_all((nodes.For, nodes.Macro))):
         literal = sum(len(data.data) for data in body.find_all(nodes.TemplateData))
-        body.body.insert(0, nodes.Output([_global_call("lmc_pay", [nodes.Const(_ROUND + literal)], body.lineno)], lineno=body.lineno))
+        payment = _global_call("lmc_pay", [nodes.Const(_ROUND + literal)], body.lineno)
+        body.body.insert(0, nodes.Output([payment], lineno=body.lineno))
     _meter_operators(tree)
 
 

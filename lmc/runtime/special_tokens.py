@@ -2,8 +2,8 @@
 
     special_ids(folder, inner, data)    -> SpecialIds(control={0, 1, 2, …}, end={0, 2}, bos=None, eos=2)
 
-End tokens are the union of what config.json, generation_config.json, tokenizer_config.json and the chat template say: files of real
-models often have only one of them right.
+End tokens are the union of what config.json, generation_config.json, tokenizer_config.json and the chat template say: files of
+real models often have only one of them right.
 """
 
 from __future__ import annotations

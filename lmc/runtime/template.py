@@ -25,8 +25,8 @@ Marker = tuple[int | str, ...]
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """start: before the content of a first turn of that role; between: by (role that ends, role that begins); what the template cannot
-    do is missing.  warnings: where a full rendering of a long conversation would differ."""
+    """start: before the content of a first turn of that role; between: by (role that ends, role that begins); what the template
+    cannot do is missing.  warnings: where a full rendering of a long conversation would differ."""
 
     start: Mapping[str, Marker]
     between: Mapping[tuple[str, str], Marker]
@@ -34,17 +34,18 @@ class ChatTemplate:
 
 
 def load_template(folder: Path, tokenizer: Tokenizer) -> ChatTemplate | None:
-    """The folder's chat template, None if it has none.  Raises LmcError E0808 if it cannot be applied turn by turn or is forbidden."""
+    """The folder's chat template, None if it has none.  Raises LmcError E0808 if it cannot be applied turn by turn or is
+    forbidden."""
     try:
         markers = read_markers(folder)
     except TemplateError as error:
         raise LmcError(Diagnostic("E0808", f"the chat template of the model in {folder} cannot be used: {error}", None,
-                                  help="put a `chat_template.jinja` that can be used into the folder, or take another model")) from error
+                                  help="put another `chat_template.jinja` into the folder, or take another model")) from error
     if markers is None:
         return None
     warnings = tuple(
-        Diagnostic("W180", f"the chat template of the model in {folder} treats long conversations otherwise than lmc does: {what}", None,
-                   severity=Severity.WARNING, help="lmc never changes a turn that was sent: what is shown is what the model reads")
+        Diagnostic("W180", f"the chat template of the model in {folder} treats long conversations otherwise than lmc does: {what}",
+                   None, severity=Severity.WARNING, help="lmc never changes a turn that was sent")
         for what in markers.differences
     )
     return bind_template(markers, tokenizer, warnings)

@@ -127,7 +127,8 @@ class Tokenizer:
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """The folder's tokenizer.  Raises LmcError E0804 where there is none, E0805 for a kind that cannot be used, E0806 for a broken file."""
+    """The folder's tokenizer.  Raises LmcError E0804 where there is none, E0805 for a kind that cannot be used, E0806 for a
+    broken file."""
     data = without_nfc(_tokenizer_json(folder))
     try:
         layout = read_layout(data)
@@ -143,7 +144,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         return Tokenizer(inner, at_start, special_ids(folder, inner, data), layout)
     except VocabularyError as error:
         raise LmcError(Diagnostic("E0805", f"the tokenizer in {folder} cannot be used: {error}", None,
-                                  help="use a model with byte-level BPE or a SentencePiece vocabulary with byte fallback")) from error
+                                  help="take a model with byte-level BPE or a SentencePiece vocabulary with all bytes")) from error
 
 
 def _tokenizer_json(folder: Path) -> dict[str, Any]:

@@ -32,7 +32,8 @@ class Layout:
 
     byte_level: tokens are written in GPT-2's alphabet of bytes; otherwise in SentencePiece's, with "▁" for a space
     prefix_space: it puts a space before a text (SentencePiece's dummy prefix)
-    lossy: it changes text before it splits it (lower case, accents, compatibility forms), so that what was tokenised is another text
+    lossy: it changes text before it splits it (lower case, accents, compatibility forms), so that what was tokenised is another
+    text
     """
 
     byte_level: bool
@@ -58,8 +59,8 @@ def without_prefix_space(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_nfc(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The same tokenizer, without composing characters: text that is composed already, as nearly all is, gives the same tokens, and
-    any other stays byte for byte what it was."""
+    """The same tokenizer, without composing characters: text that is composed already, as nearly all is, gives the same tokens,
+    and any other stays byte for byte what it was."""
     normalizer = data.get("normalizer")
     kept = [part for part in _parts(normalizer) if part["type"] != "NFC"]
     if len(kept) == len(list(_parts(normalizer))):
@@ -67,7 +68,8 @@ def without_nfc(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**data, "normalizer": {"type": "Sequence", "normalizers": kept} if kept else None}
 
 
-def byte_table(vocab: Mapping[str, int], added: Mapping[int, str], control: frozenset[int], size: int, layout: Layout) -> list[bytes]:
+def byte_table(vocab: Mapping[str, int], added: Mapping[int, str], control: frozenset[int], size: int,
+               layout: Layout) -> list[bytes]:
     """Bytes by id; b"" for control tokens and for ids that stand for nothing.
 
     Raises VocabularyError if more than a few rare bytes cannot be spelled, because then usual text could not be a value.

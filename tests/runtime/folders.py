@@ -1,4 +1,5 @@
-"""Tiny model folders for tests: byte-level and SentencePiece-style tokenizers, with the template and special tokens that a test wants."""
+"""Tiny model folders for tests: byte-level and SentencePiece-style tokenizers, with the template and special tokens that a test
+wants."""
 
 import json
 from pathlib import Path

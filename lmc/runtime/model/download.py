@@ -67,7 +67,7 @@ def verify_file(path: Path, sha256: str, progress: Progress, *, help: str = "fet
     """Raises LmcError E0803 if the file's sha256 is another."""
     found = hash_file(path, progress)
     if found != sha256:
-        raise LmcError(Diagnostic("E0803", f"checksum mismatch: {path} has the sha256 {found}, expected {sha256}", None, help=help))
+        raise LmcError(Diagnostic("E0803", f"checksum mismatch: {path} has sha256 {found}, not {sha256}", None, help=help))
 
 
 def hash_file(path: Path, progress: Progress) -> str:

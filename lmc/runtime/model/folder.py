@@ -48,7 +48,8 @@ def _missing_weights(folder: Path) -> list[Diagnostic]:
     if (folder / INDEX).is_file():
         shards = read_json(folder / INDEX).get("weight_map")
         if not isinstance(shards, dict):
-            return [Diagnostic("E0806", f"cannot read {folder / INDEX}: it has no `weight_map`", None, help="fetch the model again")]
+            message = f"cannot read {folder / INDEX}: it has no `weight_map`"
+            return [Diagnostic("E0806", message, None, help="fetch the model again")]
         return [
             _missing(folder, shard, f"{INDEX} names it as a shard of the weights")
             for shard in sorted(set(map(str, shards.values())))

@@ -110,7 +110,7 @@ def _check(path: Path, entry: _Entry, name: str, every_byte: bool, progress: Pro
         raise LmcError(Diagnostic("E0804", f"the model folder {path.parent} has no {path.name}", None, help=again))
     stat = path.stat()
     if stat.st_size != entry.size:
-        raise LmcError(Diagnostic("E0803", f"checksum mismatch: {path} has {stat.st_size:,} bytes, expected {entry['bytes']:,}",
+        raise LmcError(Diagnostic("E0803", f"checksum mismatch: {path} has {stat.st_size:,} bytes, expected {entry.size:,}",
                                   None, help=again))
     if every_byte or stat.st_mtime_ns != entry.modified_ns:
         verify_file(path, entry.sha256, progress, help=again)
