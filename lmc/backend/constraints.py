@@ -30,7 +30,7 @@ class ConstraintTable:
         return tuple(self._automata)
 
     def index(self, gen: Gen) -> int | None:
-        """The number of the automaton that the value must match; None where it is free, or where the automaton cannot be built."""
+        """The number of the automaton that the value must match; None where it is free or the automaton cannot be built."""
         kind, constraint, build = _constraint(gen)
         if constraint == STR:
             return None
@@ -44,7 +44,8 @@ class ConstraintTable:
             self._automata.append(build(constraint))
         except ValueError as error:
             message = f"no value can be generated for this {kind}: {error}"
-            self._errors.append(Diagnostic("E0610", message, gen.span, help="see `lmc explain E0610` for what a constraint may hold"))
+            help = "see `lmc explain E0610` for what a constraint may hold"
+            self._errors.append(Diagnostic("E0610", message, gen.span, help=help))
             return None
         return len(self._automata) - 1
 

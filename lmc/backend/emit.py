@@ -2,8 +2,8 @@
 
     %c1: context, %v: 1..5 = lm.gen(%c)[…]   ->   3: r4, r5 = lm.gen(r2)[…, constraint = 0]   after 1
 
-Each op is one instruction.  What it must wait for beside its operands is in `order.py`, what its value must match in `constraints.py`.
-This file knows nothing of models: tokens come when a Program is bound to one.
+Each op is one instruction.  What it must wait for beside its operands is in `order.py`, what its value must match in
+`constraints.py`. This file knows nothing of models: tokens come when a Program is bound to one.
 """
 
 from __future__ import annotations
@@ -97,11 +97,14 @@ class _FunctionEmitter:
         return operand.value if isinstance(operand, Literal) else Register(self.registers[operand])
 
     def _attributes(self, op: Op) -> dict[str, Any]:
-        attributes = {}
-        for field in op_fields(type(op)):
-            if field.kind is FieldKind.ATTRIBUTE:
-                value = getattr(op, field.name)
-                attributes[field.name] = value.value if isinstance(value, Enum) else list(value) if isinstance(value, tuple) else value
+        kept = [f.name for f in op_fields(type(op)) if f.kind is FieldKind.ATTRIBUTE]
+        attributes = {name: _json_value(getattr(op, name)) for name in kept}
         if isinstance(op, Gen) and (constraint := self.constraints.index(op)) is not None:
             attributes["constraint"] = constraint
         return attributes
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    return list(value) if isinstance(value, tuple) else value

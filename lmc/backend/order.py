@@ -6,8 +6,8 @@
     3: io.print(…)             HOST: after 2
     4: control.yield()         terminator: after 3
 
-- Effects on the host keep their order among themselves, and do not run past a check before them that may fail.  A generation that may
-  fail does not hold them up: waiting for the model would serialise what is independent, and the error is reported all the same.
+- Effects on the host keep their order among themselves, and do not run past a check before them that may fail.  A generation that
+  may fail does not hold them up: waiting for the model would serialise what is independent, and its error is reported all the same.
 - What may leave the block waits for all before it, and all after it waits for it.  A terminator is such an instruction.
 - Nothing else is ordered but by data; where several fail, the machine reports the first in program order.
 
@@ -29,7 +29,11 @@ def instruction_order(block: Block, functions: Mapping[str, Effect]) -> list[tup
 
 
 class _Order:
-    """The walk over a block.  `since_exit`: ops that no later exit has waited for; `checks`: ops that may fail since the last host effect."""
+    """The walk over a block.
+
+    `exit` and `host` are the last ops of their kind; `since_exit` the ops that no exit has waited for, `checks` those that may fail
+    and that no host effect has waited for; `made_by` says which op a register comes from.
+    """
 
     __slots__ = ("exit", "host", "since_exit", "checks", "made_by")
 

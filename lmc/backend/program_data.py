@@ -1,6 +1,6 @@
 """A Program as JSON data and back.
 
-    {"op": "context.append", "in": {"context": {"r": 3}, "text": "Hi"}, "out": [4], "types": ["context"], "at": {"role": "user"}, …}
+    {"op": "context.append", "in": {"context": {"r": 3}, "text": "Hi"}, "out": [4], "at": {"role": "user"}, …}
 
 A register is `{"r": 3}`, a literal is itself; spans refer to a list of file names; types are their text form.  Opcodes and their
 fields are those of `lmc.ir.ops`: what is not there is refused.  Whether the parts fit together is checked in `validate.py`.
@@ -61,8 +61,8 @@ class _Writer:
 
     def _function(self, f: FunctionCode) -> dict[str, Any]:
         return {
-            "name": f.name, "kind": f.kind, "params": _params(f.params), "result": type_to_data(f.result), "registers": f.registers,
-            "host_effects": f.host_effects, "doc": f.doc, "span": self._span(f.span), "body": self._block(f.body),
+            "name": f.name, "kind": f.kind, "params": _params(f.params), "result": type_to_data(f.result),
+            "registers": f.registers, "host_effects": f.host_effects, "doc": f.doc, "span": self._span(f.span), "body": self._block(f.body),
         }
 
     def _extern(self, e: ExternInfo) -> dict[str, Any]:
@@ -79,7 +79,8 @@ class _Writer:
             "op": i.opcode,
             "in": {name: list(map(_input, x)) if isinstance(x, tuple) else _input(x) for name, x in i.inputs.items()},
             "out": list(i.outputs), "types": list(map(type_to_data, i.types)), "at": i.attributes,
-            "blocks": [self._block(b) for b in i.blocks], "reads": list(i.reads), "after": list(i.after), "span": self._span(i.span),
+            "blocks": [self._block(b) for b in i.blocks], "reads": list(i.reads), "after": list(i.after),
+            "span": self._span(i.span),
         }
 
     def _span(self, span: Span | None) -> list[int] | None:

@@ -2,8 +2,9 @@
 
     b"LMPC\\r\\n" | version, 2 bytes little-endian | SHA-256 of the rest, 32 bytes | zlib of JSON text
 
-Nothing that is read is executed: the JSON is data, checked field by field (`program_data.py`) and as a whole (`validate.py`), and a
-file that is damaged, newer, too large or made by hand is refused with the reason.  The hash finds accidents; it is no signature.
+Nothing that is read is executed: the JSON is data, checked field by field (`program_data.py`) and as a whole (`validate.py`),
+and a file that is damaged, newer, too large or made by hand is refused with the reason.  The hash finds accidents; it is no
+signature.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def read_program(data: bytes, path: str) -> Program:
         return program
     except BadData as error:
         help = "compile it again from its `.lmp` file: `lmc compile program.lmp -o program.lmpc`"
-        raise CompileError(Diagnostic("E0904", f"`{path}` cannot be read as a compiled program: {error}", None, help=help)) from None
+        message = f"`{path}` cannot be read as a compiled program: {error}"
+        raise CompileError(Diagnostic("E0904", message, None, help=help)) from None
 
 
 def is_program(data: bytes) -> bool:

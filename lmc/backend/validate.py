@@ -85,9 +85,10 @@ class _Validator:
                 if callee is None or len(i.inputs["args"]) != len(callee.body.params):
                     raise BadData(f"a call of `{i.attributes['callee']}`, which does not exist or takes other arguments")
             case "extern.call":
-                extern = program.externs.get(i.attributes["name"])
+                name = i.attributes["name"]
+                extern = program.externs.get(name)
                 if extern is None or len(i.inputs["args"]) != len(extern.params):
-                    raise BadData(f"a call of the extern `{i.attributes['name']}`, which is not declared or takes other arguments")
+                    raise BadData(f"a call of the extern `{name}`, which is not declared or takes other arguments")
             case "pure.call":
                 if i.attributes["function"] not in PURE:
                     raise BadData(f"the unknown function `{i.attributes['function']}`")

@@ -4,8 +4,9 @@
     critical_path(graph)              # the longest chain of generations
     to_dot(graph)                     # for `lmc compile --emit=dot`
 
-A node is an op, by its number in program order; an edge goes from an op to one that reads its result.  An op with regions is one node
-for itself, and its regions' ops are nodes of their own that depend on it; so the graph says what may start when, not what ends when.
+A node is an op, by its number in program order; an edge goes from an op to one that reads its result.  An op with regions is one
+node for itself, and its regions' ops are nodes of their own that depend on it; so the graph says what may start when, not what
+ends when.
 """
 
 from __future__ import annotations

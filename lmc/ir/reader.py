@@ -1,7 +1,8 @@
 """Reads the text form that `printer.py` writes.
 
-Nothing is inferred: types are as written, and names must be defined before they are used.  Whether the module makes sense is for the
-verifier.  The first mistake ends the reading, as a located `LmcError` with code E0902; time is linear and nesting is bounded.
+Nothing is inferred: types are as written, and names must be defined before they are used.  Whether the module makes sense is for
+the verifier.  The first mistake ends the reading, as a located `LmcError` with code E0902; time is linear and nesting is
+bounded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Checks that a module keeps the promises of the IR; runs after lowering and after every pass.
 
-Here is the structure: each value is defined once, above its uses and visible there; blocks end with a terminator that fits the place;
-sites are unique; functions, types and entries exist.  The types of each op's operands, results and regions are in `rules.py`.
-A broken module is a mistake of a pass (or of who wrote the text form), so that messages name function and op, not source.
+Here is the structure: each value is defined once, above its uses and visible there; blocks end with a terminator that fits the
+place; sites are unique; functions, types and entries exist.  The types of each op's operands, results and regions are in
+`rules.py`. A broken module is a mistake of a pass (or of who wrote the text form), so that messages name function and op, not
+source.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lmc.diagnostics import Diagnostic, LmcError
-from lmc.ir.core import Block, Function, Module, Op, Value, blocks, op_fields, operands, walk_ops
+from lmc.ir.core import Block, Function, Module, Op, Value, blocks, op_fields, operands
 from lmc.ir.fits import fits
 from lmc.ir.ops import Branches, Break, Continue, Fail, For, Fork, Map, Return, While, Yield
 from lmc.ir.rules import Tables, problems_of, yields_of
@@ -164,8 +165,3 @@ class _FunctionVerifier:
         if op and op.results:
             what += f" (%{op.results[0].name})"
         self.found.append(_problem(f"in `{self.function.name}`, {what}: {message}", op.span if op else self.function.span))
-
-
-def count_ops(module: Module) -> int:
-    """How many ops the module has, those in regions included."""
-    return sum(1 for f in module.functions for _ in walk_ops(f.body))

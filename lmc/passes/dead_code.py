@@ -22,7 +22,9 @@ After:
       control.return(%name)
     }
 
-Of an `if` that stays, results that nobody reads go.  Near miss, which does not change: an unread generation, an extern, and what may stop the program with an error are not dead (an
+Of an `if` that stays, results that nobody reads go.
+
+Near miss, which does not change: an unread generation, an extern, and what may stop the program with an error are not dead (an
 append may be refused where raw text and chat turns would mix, but not in a turn that is open).
 
     extern @log(text: str) -> none

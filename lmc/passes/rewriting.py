@@ -1,7 +1,7 @@
 """Walking a function with a chance to replace each op: what every pass here is made of.
 
-A pass says what becomes of one op, given its operands as they are by now; blocks, regions and uses follow.  Ops that nothing changed
-keep their identity, so that "changed" is a comparison.
+A pass says what becomes of one op, given its operands as they are by now; blocks, regions and uses follow.  Ops that nothing
+changed keep their identity, so that "changed" is a comparison.
 """
 
 from __future__ import annotations

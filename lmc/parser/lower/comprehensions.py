@@ -54,10 +54,16 @@ class _Comprehension:
 
     def _conditions(self, at: int, conditions: tuple[ast.Expr, ...]) -> Operand:
         """The list that one element gives: of the clauses inside, or of one, or empty where a condition fails."""
+        if not conditions and at + 1 < len(self.expr.clauses):
+            return self.clause(at + 1)
         if not conditions:
-            return self.clause(at + 1) if at + 1 < len(self.expr.clauses) else self._list(self.lower(self.frame, self.expr.element))
+            return self._list(self.lower(self.frame, self.expr.element))
         holds = self.condition(self.frame, conditions[0])
-        value = branch(self.frame, self.expr.span, holds, lambda: self._conditions(at, conditions[1:]), self._list, value=self.result)
+
+        def rest() -> Operand:
+            return self._conditions(at, conditions[1:])
+
+        value = branch(self.frame, self.expr.span, holds, rest, self._list, value=self.result)
         return value if value is not None else self._list()
 
     def _list(self, *elements: Operand) -> Operand:

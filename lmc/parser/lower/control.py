@@ -7,7 +7,8 @@
                                   }
 
 A name that means something else on one of the ways becomes a result of the op; one that is not assigned on every way is unknown
-afterwards (the checker has made sure that nobody reads it).  What stands in the blocks is written by functions that are passed in.
+afterwards (the checker has made sure that nobody reads it).  What stands in the blocks is written by functions that are passed
+in.
 """
 
 from __future__ import annotations

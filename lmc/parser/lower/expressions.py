@@ -1,10 +1,10 @@
 """Expressions -> ops, in the order in which Python evaluates them.
 
-    "Hi ${name}" if name else "Hi"      ->      %b: bool = pure.call(%name)[function = "bool"]
-                                                %1: str = control.if(%b) {…} {…}
+    "Hi ${name}" if name != "" else "Hi"      ->      %0: bool = pure.call(%name, "")[function = "ne"]
+                                                      %1: str = control.if(%0) {…} {…}
 
-Each gives one operand.  What may be skipped (`and`, `or`, chains of comparisons, conditionals) is inside a `control.if`.  Generating
-calls are not here: they stand in statements and holes only (`generation.py`).
+Each gives one operand.  What may be skipped (`and`, `or`, chains of comparisons, conditionals) is inside a
+`control.if`.  Generating calls are not here: they stand in statements and holes only (`generation.py`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from lmc.parser.lower.comprehensions import comprehension
 from lmc.parser.lower.constants import constant
 from lmc.parser.lower.control import branch
 from lmc.parser.lower.frame import Frame
-from lmc.types import BOOL, FLOAT, NEVER, NONE, STR, DictT, LiteralT, NoneT, OptionalT, StrT, TupleT, Type
+from lmc.types import BOOL, FLOAT, NEVER, STR, DictT, OptionalT, TupleT, Type
 
 _BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "**": "pow"}
 _COMPARE = {
-    "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "in": "in", "not in": "not_in", "is": "eq", "is not": "ne",
+    "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "in": "in", "not in": "not_in",
+    "is": "eq", "is not": "ne",
 }
 
 
@@ -175,9 +176,11 @@ def _operands_from(frame: Frame, expr: ast.BoolOp, at: int, hint: str) -> Operan
     def rest() -> Operand:
         return _operands_from(frame, expr, at + 1, "")
 
-    if expr.op == "and":
-        return _branch_value(frame, expr, truth, rest, lambda: literal(False) if value.type == BOOL else value, _type(frame, expr), hint)
-    return _branch_value(frame, expr, truth, lambda: literal(True) if value.type == BOOL else value, rest, _type(frame, expr), hint)
+    def decided() -> Operand:
+        return literal(expr.op == "or") if value.type == BOOL else value
+
+    then, otherwise = (rest, decided) if expr.op == "and" else (decided, rest)
+    return _branch_value(frame, expr, truth, then, otherwise, _type(frame, expr), hint)
 
 
 def _conditional(frame: Frame, expr: ast.Conditional, hint: str) -> Operand:

@@ -1,8 +1,8 @@
 """What lowering knows while it writes one function: the block being written, the value of each name, the current context.
 
-A name in `.lmp` may be assigned many times; in the IR each assignment is a new value, and `names` says which one a name means here.
-The current conversation is the name `HERE`.  Where control flow meets again, `control.py` compares what the names meant on each
-way.  This file knows no syntax.
+A name in `.lmp` may be assigned many times; in the IR each assignment is a new value, and `names` says which one a name means
+here. The current conversation is the name `HERE`.  Where control flow meets again, `control.py` compares what the names meant on
+each way.  This file knows no syntax.
 """
 
 from __future__ import annotations

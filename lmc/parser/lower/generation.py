@@ -16,7 +16,7 @@ from lmc.parser import ast
 from lmc.parser.check import model
 from lmc.parser.lower.expressions import expression
 from lmc.parser.lower.frame import Frame
-from lmc.types import BOOL, CONTEXT, SCORED, STR, ListT, LiteralT, StrT, Type
+from lmc.types import BOOL, CONTEXT, SCORED, STR, ListT, StrT, Type
 from lmc.values import text_of
 
 Generating = model.GenCall | model.SelectCall | model.ScoreCall
@@ -112,7 +112,7 @@ def _schema(frame: Frame, info: model.GenCall) -> str | None:
     value = expression(frame, option)
     if isinstance(value, Literal) and isinstance(value.value, str):
         return value.value
-    frame.refuse(option.span, "a schema that is not known at compile time", 'write it as `r"""…"""` or name a constant of the file')
+    frame.refuse(option.span, "a schema not known at compile time", 'write it as `r"""…"""` or name a constant of the file')
 
 
 def _select(frame: Frame, expr: ast.Call, info: model.SelectCall, hint: str) -> Operand:
@@ -120,7 +120,8 @@ def _select(frame: Frame, expr: ast.Call, info: model.SelectCall, hint: str) -> 
     kinds = {type(choice) for choice in info.choices or ("",)}
     chosen: Type = info.type if kinds == {str} else STR
     results = (Value(CONTEXT, "c"), Value(chosen, hint))
-    frame.add(Select, expr.span, results, context=frame.context, options=options, role=frame.role, method=SelectMethod(info.method))
+    method = SelectMethod(info.method)
+    frame.add(Select, expr.span, results, context=frame.context, options=options, role=frame.role, method=method)
     frame.context = results[0]
     return results[1] if kinds == {str} else _read_choice(frame, expr, info, kinds, results[1])
 

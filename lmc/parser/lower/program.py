@@ -1,7 +1,7 @@
 """A checked program -> one IR module: types, externs, every `def`, the parts as they are called, the tests.
 
-Functions come in the order written, imported files first.  A part is lowered once for each way in which it is called (`Variant`), so
-that its text goes to the caller's role and its generations take the caller's `fork … with` options.
+Functions come in the order written, imported files first.  A part is lowered once for each way in which it is called
+(`Variant`), so that its text goes to the caller's role and its generations take the caller's `fork … with` options.
 """
 
 from __future__ import annotations
@@ -107,14 +107,17 @@ class _Lowering:
 
     def _test(self, test: ast.TestDef) -> Function:
         frame = Frame(self.checked, self.wanted, "test", NONE)
-        if any(isinstance(n, (ast.RoleBlock, ast.Here, ast.Resume)) for s in test.body for n in ast.walk(s)) or self._calls_part(test):
+        if self._uses_context(test):
             frame.context = frame.value(ContextNew, test.span, CONTEXT, "c")
         lower_body(frame, test.body, test)
         return Function(f"test:{test.name.plain}", "test", (), NONE, frame.builder.block(), "", test.span)
 
-    def _calls_part(self, test: ast.TestDef) -> bool:
-        calls = [self.checked.calls.get(n) for s in test.body for n in ast.walk(s) if isinstance(n, ast.Call)]
-        return any(isinstance(c, model.FunctionCall) and c.target.part is not None for c in calls)
+    def _uses_context(self, test: ast.TestDef) -> bool:
+        nodes = [n for s in test.body for n in ast.walk(s)]
+        calls = [self.checked.calls.get(n) for n in nodes if isinstance(n, ast.Call)]
+        return any(isinstance(n, (ast.RoleBlock, ast.Here, ast.Resume)) for n in nodes) or any(
+            isinstance(c, model.FunctionCall) and c.target.part is not None for c in calls
+        )
 
     # ----------------------------------------------------------- declarations
 
@@ -125,8 +128,8 @@ class _Lowering:
         )
 
     def _extern(self, symbol: model.ExternSymbol) -> Extern:
-        definition = symbol.definition
-        return Extern(symbol.qualified, self._params(symbol.params), symbol.result, symbol.pure, _doc(definition.doc), definition.span)
+        params, definition = self._params(symbol.params), symbol.definition
+        return Extern(symbol.qualified, params, symbol.result, symbol.pure, _doc(definition.doc), definition.span)
 
 
 def _doc(doc: ast.Text | None) -> str:

@@ -125,7 +125,8 @@ def _for(frame: Frame, statement: ast.For, place: _Place) -> None:
         bind(frame, statement.targets, element)
         place.block(frame, statement.body)
 
-    carried = dict.fromkeys([*(frame.checked.symbols[t] for t in statement.targets), *assigned_names(frame.checked, statement.body)])
+    targets = (frame.checked.symbols[t] for t in statement.targets)
+    carried = dict.fromkeys([*targets, *assigned_names(frame.checked, statement.body)])
     loop_over(frame, statement.span, items, element_hint(statement.targets), carried, body)
 
 
@@ -230,7 +231,7 @@ def _fork(frame: Frame, statement: ast.Fork, place: _Place) -> None:
 
 
 _LOWER: Mapping[type[ast.Stmt], Callable[[Frame, ast.Stmt, _Place], None]] = {
-    ast.ExprStmt: _expression, ast.Assign: _assign, ast.If: _if, ast.For: _for, ast.While: _while, ast.Match: _match, ast.Try: _try,
-    ast.Break: _break, ast.Continue: _continue, ast.Return: _return, ast.Assert: _assert, ast.Pass: _pass,
+    ast.ExprStmt: _expression, ast.Assign: _assign, ast.If: _if, ast.For: _for, ast.While: _while, ast.Match: _match,
+    ast.Try: _try, ast.Break: _break, ast.Continue: _continue, ast.Return: _return, ast.Assert: _assert, ast.Pass: _pass,
     ast.RoleBlock: _role_block, ast.Resume: _resume, ast.Fork: _fork,
 }
