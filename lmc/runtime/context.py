@@ -1,8 +1,8 @@
 """Contexts: what a conversation has become so far, as an immutable value, and the prompts that are made from it.
 
-    ids      <|im_start|> "user" "\\n" "Name" " a" " colour" "." <|im_end|>     final: no later text changes them
-    text     "\\nassistant\\n" "Sure: it is "                                  the open segment, tokenised as a whole
-              \\- template -/   \\- author --/                                  of it only the author's part may be reopened
+    ids      <|im_start|> "user" "\\n" "Name" " a" " colour" "." <|im_end|> "\\n" <|im_start|>     final: no later text changes them
+    text     "assistant\\n" "Sure: it is "                             the open segment, tokenised as a whole
+              \\ template /   \\- author --/                             of it only the author's part may be reopened
 
 All ordinary text between two control tokens or generated pieces is one segment; control tokens come from the chat template alone.
 Forks share a context by holding it.  This file knows no requests, no engine and no sampling.
