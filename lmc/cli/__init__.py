@@ -1,5 +1,5 @@
 """The command `lmc`."""
 
-from lmc.cli.main import main
+from lmc.cli.entry import main
 
 __all__ = ["main"]

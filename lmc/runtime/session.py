@@ -122,10 +122,19 @@ class Session:
             if waiter is None or waiter.future.done():
                 continue
             match event:
-                case TextEvent(text=text):
-                    if waiter.on_text is not None:
-                        waiter.on_text(text)
+                case TextEvent(ticket=ticket, text=text):
+                    self._show(ticket, waiter, text)
                 case DoneEvent(result=result):
                     waiter.future.set_result(result)
                 case FailedEvent(error=error):
                     waiter.future.set_exception(error)
+
+    def _show(self, ticket: int, waiter: _Waiter, text: str) -> None:
+        if waiter.on_text is None:
+            return
+        try:
+            waiter.on_text(text)
+        except Exception as error:
+            # Whoever reads the text is gone (a closed pipe): that is the waiter's to know, and nobody needs the rest.
+            waiter.future.set_exception(error)
+            self._engine.cancel(ticket)

@@ -40,13 +40,14 @@ def main(args: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         # Texts hold any character, whatever the terminal's encoding; what it cannot show is escaped.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    code = _run(sys.argv[1:] if args is None else args)
+    code = run_command(sys.argv[1:] if args is None else args)
     if code in (INTERRUPTED, PIPE):
         end_at_once(code)
     sys.exit(code)
 
 
-def _run(args: list[str]) -> int:
+def run_command(args: list[str]) -> int:
+    """Run the command line in this process; gives the exit code, whatever goes wrong."""
     try:
         code = lmc.main(args, prog_name="lmc", standalone_mode=False)
         sys.stdout.flush()
