@@ -113,6 +113,11 @@ class Failure:
         return stack[-1] if stack else None
 
     @property
+    def at_end(self) -> bool:
+        """Whether nothing of the item is left: what follows is missing, not wrong."""
+        return self.kind in ("_DEDENT", "$END") and not self.masked[self.offset :].strip()
+
+    @property
     def has_colon(self) -> bool:
         """Whether a `:` outside brackets stands before the place."""
         depth = 0
@@ -140,7 +145,8 @@ def _place(error: UnexpectedInput, masked: str) -> tuple[int, str, frozenset[str
     token = error.token
     expected = frozenset(error.interactive_parser.accepts()) if error.interactive_parser else frozenset(error.expected)
     if token.type in ("_INDENT", "_DEDENT"):
-        return token.end_pos, token.type, expected
+        # Where nothing follows, the end of the last line: spaces after it are no place to point at.
+        return min(token.end_pos, len(masked.rstrip())), token.type, expected
     if token.type == "$END":
         return len(masked.rstrip()), token.type, expected
     return token.start_pos, token.type, expected

@@ -168,6 +168,6 @@ def _next_failure(failure: Failure) -> Failure | None:
         except UnexpectedInput as error:
             later = Failure.of(error, masked)
         # At the end of the item it could only be that what was taken out is missing.
-        if later.pieces and later.line_start > failure.line_start and (furthest is None or later.offset > furthest.offset):
+        if not later.at_end and later.line_start > failure.line_start and (furthest is None or later.offset > furthest.offset):
             furthest = later
     return furthest
