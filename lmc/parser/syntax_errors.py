@@ -12,22 +12,18 @@ from lmc.diagnostics import Diagnostic
 from lmc.parser import words
 from lmc.parser.failure import Failure, Piece
 from lmc.parser.habits import HABITS, Finding
+from lmc.parser.places import Places
 
 _HEADERS = words.ROLES | frozenset("if elif else for while match case try except fork branch def part type test config".split())
 
 
-def explain(failure: Failure, base: int, places, *, hole: tuple[int, int] | None = None) -> Diagnostic:
+def explain(failure: Failure, base: int, places: Places, *, hole: tuple[int, int] | None = None) -> Diagnostic:
     """The diagnostic of `failure`; the masked text begins at `base` of the file.  `hole` is where the hole stands that failed."""
-    finding = None
     if hole is not None and not failure.pieces:
-        span = places.span(*hole)
-        return Diagnostic("E0117", "this hole is empty", span, "expected a value",
+        return Diagnostic("E0117", "this hole is empty", places.span(*hole), "expected a value",
                           "write an expression, `${# … }` for a comment, or `\\${` for the characters themselves")
-    for rule in (*(_HOLE_RULES if hole else ()), *HABITS, *RULES):
-        finding = rule(failure)
-        if finding is not None:
-            break
-    assert finding is not None, failure
+    rules = (*(_HOLE_RULES if hole else ()), *HABITS, *RULES)
+    finding = next(found for rule in rules if (found := rule(failure)) is not None)
     start, end = finding.place
     return Diagnostic(finding.code, finding.message, places.span(base + start, base + end), finding.label, finding.help)
 
