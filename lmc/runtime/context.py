@@ -1,6 +1,6 @@
 """Contexts: what a conversation has become so far, as an immutable value, and the prompts that are made from it.
 
-    ids      <|im_start|> "user" "\\n" "Name" " a" " colour" "." <|im_end|> "\\n" <|im_start|>     final: no later text changes them
+    ids      <|im_start|> "user" "\\n" "Name" " one" "." <|im_end|> "\\n" <|im_start|>     final: no later text changes them
     text     "assistant\\n" "Sure: it is "                             the open segment, tokenised as a whole
               \\ template /   \\- author --/                             of it only the author's part may be reopened
 
