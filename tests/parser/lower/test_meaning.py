@@ -108,3 +108,49 @@ def test_levels_give_the_same_text(name):
         with load(name, level, seed=3) as m:
             results.append(m.arms(q="q") if name == "parts" else m.generate(topic="bees"))
     assert results[0] == results[1] and len(results[0]) > 5
+
+
+def first(xs: list[list[int]], wanted: int) -> int:
+    found = -1
+    for i, row in enumerate(xs):
+        for x in row:
+            match x - wanted:
+                case 0:
+                    found = i
+                    break
+                case 1:
+                    continue
+                case _:
+                    found -= 1
+        if found >= 0:
+            break
+    return found
+
+
+def steps(n: int) -> int:
+    count = 0
+    while n != 1:
+        count += 1
+        if n % 2 == 0:
+            n = n // 2
+            continue
+        n = 3 * n + 1
+        if count > 20:
+            break
+    return count
+
+
+@LEVELS
+def test_exits(level):
+    with load("exits", level) as m:
+        assert [m.parse(s=s) for s in ("12", "x", "")] == [12, -1, -1]
+        for rows in ([[1, 2], [3, 4]], [[4, 5, 6]], [], [[], [9], [8, 7]]):
+            for wanted in (3, 4, 7, 8):
+                assert m.first(xs=rows, wanted=wanted) == first(rows, wanted)
+        assert [m.count(n=n) for n in range(1, 30)] == [steps(n) for n in range(1, 30)]
+        assert m.safe(xs=["1", "x", "3", "", "5"]) == [1, 3, 5]
+        assert m.never(n=3) == 3 and m.pick(n=6) == "big"
+        for call in (lambda: m.never(n=0), lambda: m.pick(n=0)):
+            with pytest.raises(lmc.RunError) as caught:
+                call()
+            assert caught.value.kind == "fail"
