@@ -154,6 +154,18 @@ def test_where_output_goes(path):
     assert done.stdout == "2\n" and done.stderr.startswith("about to fail\n")
 
 
+def test_contexts_have_no_json(tmp_path):
+    file = tmp_path / "contexts.lmp"
+    file.write_text('def start() -> context:\n    user: "Go."\n    return here\n\n'
+                    'def more(c: context) -> str:\n    resume c\n    assistant: a = gen(max_tokens=2)\n    return a\n\n'
+                    'def whole() -> str:\n    return more(start())\n')
+    assert lmc("run", f"{file}:whole", "--dry").returncode == 0
+    done = lmc("run", f"{file}:start", "--dry")
+    assert done.returncode == 2 and "returns a context" in done.stderr and f"{file}:1:" in done.stderr
+    done = lmc("run", f"{file}:more", "--dry", "--c", '"text"')
+    assert done.returncode == 2 and "expected a context" in done.stderr
+
+
 def test_a_run_time_failure_exits_3_with_its_place(path):
     done = lmc("run", f"{path}:fails", "--x", "9", "--dry")
     assert done.returncode == 3 and done.stdout == ""
@@ -216,6 +228,7 @@ def test_batch_rows_share_arguments_and_repeat(path, tmp_path):
     rows = "".join(json.dumps({"essay": f"essay {i}"}) + "\n" for i in range(30))
     one = lmc("run", f"{path}:judge", "--batch", "-", "--dry", "--seed", 4, "--max-items", 9, stdin=rows)
     assert one.returncode == 0 and len(one.stdout.splitlines()) == 30 and "calls 30" in one.stderr
+    assert one.stderr.rstrip().endswith("seed 4")
     single = lmc("run", f"{path}:judge", "--dry", "--essay", "essay 17", "--max-items", 9)
     assert json.loads(one.stdout.splitlines()[17]) == json.loads(single.stdout)
     assert lmc("run", f"{path}:judge", "--batch", "-", "--dry", "--seed", 4, "--max-items", 9, stdin=rows).stdout == one.stdout

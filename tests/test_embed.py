@@ -83,6 +83,17 @@ def test_dataclasses_and_dicts_go_in(module):
     assert module.echo({"grade": "A", "tags": ["x"]})[0] == verdict
 
 
+def test_contexts_come_out_and_go_in(tmp_path):
+    file = tmp_path / "contexts.lmp"
+    file.write_text('def start() -> context:\n    user: "Go."\n    return here\n\n'
+                    'def more(c: context) -> str:\n    resume c\n    assistant: a = gen(max_tokens=4)\n    return a\n\n'
+                    'def whole() -> str:\n    return more(start())\n')
+    with lmc.load(file, dry=True) as module:
+        assert module.more(module.start()) == module.whole()
+        with pytest.raises(lmc.UsageError, match="a context"):
+            module.more("text")
+
+
 def test_wrong_arguments_say_what_is_there(module):
     with pytest.raises(lmc.UsageError) as caught:
         module.judge(esay="x", n="three")

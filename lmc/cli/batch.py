@@ -3,23 +3,25 @@
     {"review": "Loved it."}      ->   "positive"
     {"review": 3}                ->   {"error": {"kind": "usage", "message": "…", "where": ""}, "row": 2}
 
-Arguments on the command line hold for every row that does not give its own.  Rows count from 1, as lines do.  The exit code is 3 if a row
-failed.
+Arguments on the command line hold for every row that does not give its own.  Rows count from 1, as lines do.  The exit code is 3
+if a row failed.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from lmc.cli.exits import FAILED, INTERNAL, OK
 from lmc.cli.opening import opened_machine, run_options
-from lmc.cli.run import say_report
+from lmc.cli.output import say_report
 from lmc.cli.terminal import Terminal
 from lmc.diagnostics import Diagnostic, RunError, UsageError
 from lmc.runtime.instance import Sinks
@@ -41,7 +43,7 @@ async def run_batch(program: Program, code: FunctionCode, shared: dict[str, Any]
         async with opened_machine(program, given) as machine:
             from lmc.runtime.rows import run_rows
 
-            total, failed, broken = Report(), 0, 0
+            total, failed, broken, start = Report(), 0, 0, time.monotonic()
             async for row in run_rows(machine, code, _rows(lines, shared), options, sinks, on_end=advance):
                 out.write(_line(row, lines[row.index][0], code) + "\n")
                 out.flush()
@@ -51,7 +53,7 @@ async def run_batch(program: Program, code: FunctionCode, shared: dict[str, Any]
     if not given["quiet"]:
         if failed:
             click.echo(f"{failed} of {len(lines)} rows failed", err=True)
-        say_report(total)
+        say_report(replace(total, seconds=time.monotonic() - start))
     return INTERNAL if broken else FAILED if failed else OK
 
 

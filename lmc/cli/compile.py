@@ -25,7 +25,8 @@ from lmc.diagnostics import Diagnostic, Span, UsageError, render_all
 @click.option("--emit", type=click.Choice(["ast", "ir", "program"]), help="Print this form instead of writing an artifact.")
 @click.option("--emit-ir", is_flag=True, help="The same as --emit=ir.")
 @click.option("-O", "level", type=click.Choice(["0", "1"]), default="1", help="0: as written, 1: optimised. Default: 1.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Where it goes. Default: the artifact beside FILE, forms to standard output.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False),
+              help="Where it goes. Default: the artifact beside FILE, forms to standard output.")
 def compile_command(file: str, emit: str | None, emit_ir: bool, level: str, output: str | None) -> int:
     """Compile a program to an artifact (.lmpc), or print one of its forms."""
     from lmc.compiler import compile_file
@@ -97,4 +98,5 @@ def _write(data: bytes, path: Path) -> None:
     try:
         path.write_bytes(data)
     except OSError as error:
-        raise UsageError(Diagnostic("E0853", f"`{path}` cannot be written: {error.strerror}", None, help="say where with `-o`")) from None
+        message = f"`{path}` cannot be written: {error.strerror}"
+        raise UsageError(Diagnostic("E0853", message, None, help="say where with `-o`")) from None

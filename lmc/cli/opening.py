@@ -25,12 +25,13 @@ def model_options() -> list[click.Parameter]:
     """Fresh options: which model, which host functions, and how it samples."""
     number = {"type": float, "metavar": "X"}
     return [
-        click.Option(["--model"], metavar="NAME", help="A short name, a folder or a hub id. Default: the program's, else `default`."),
+        click.Option(["--model"], metavar="NAME", help="A short name, a folder or a hub id. Default: the program's, or `default`."),
         click.Option(["--dtype"], type=click.Choice(["float32", "bfloat16"]), default="float32", help="Default: float32."),
         click.Option(["--dry"], is_flag=True, help="Answer from a stand-in model that needs no files."),
         click.Option(["--deterministic"], is_flag=True, help="The same bits whatever else runs."),
-        click.Option(["--pool-tokens"], type=click.IntRange(2), metavar="N", help="Size of the key-value pool. Default: a quarter of the free memory."),
-        click.Option(["--extern"], multiple=True, metavar="FILE.py", help="Python file with the program's externs; may be repeated."),
+        click.Option(["--pool-tokens"], type=click.IntRange(2), metavar="N",
+                     help="Size of the key-value pool. Default: a quarter of the free memory."),
+        click.Option(["--extern"], multiple=True, metavar="FILE.py", help="Python file with externs; may be repeated."),
         click.Option(["--seed"], type=click.IntRange(0, 2**64 - 1), metavar="N", help="Program seed. Default: drawn at random."),
         click.Option(["--temperature"], **number, help="For every gen that does not give its own, as the following."),
         click.Option(["--top-p"], **number),
@@ -39,9 +40,9 @@ def model_options() -> list[click.Parameter]:
         click.Option(["--frequency-penalty"], **number),
         click.Option(["--presence-penalty"], **number),
         click.Option(["--repetition-penalty"], **number),
-        click.Option(["--max-calls"], type=click.IntRange(1), metavar="N", help="Budget of model calls per run. Default: 1,000."),
-        click.Option(["--max-tokens"], type=click.IntRange(1), metavar="N", help="Budget of generated tokens per run. Default: 200,000."),
-        click.Option(["-O", "level"], type=click.Choice(["0", "1"]), default="1", help="0 runs the program as written, 1 optimised."),
+        click.Option(["--max-calls"], type=click.IntRange(1), metavar="N", help="Model calls per run. Default: 1,000."),
+        click.Option(["--max-tokens"], type=click.IntRange(1), metavar="N", help="Generated tokens per run. Default: 200,000."),
+        click.Option(["-O", "level"], type=click.Choice(["0", "1"]), default="1", help="0: as written, 1: optimised. Default: 1."),
         click.Option(["--quiet", "-q"], is_flag=True, help="No summary, no progress."),
     ]
 

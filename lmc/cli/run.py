@@ -4,13 +4,12 @@
     lmc run judge.lmp --help                         the parameters of `judge`
     lmc run judge.lmp --batch in.jsonl -o out.jsonl  many runs
 
-The program's parameters are options of the command, known once the program is compiled.  Where a parameter has the name of an option of
-`lmc`, the name is the parameter's and the option is spelled `--lmc-NAME`.
+The program's parameters are options of the command, known once the program is compiled.  Where a parameter has the name of an
+option of `lmc`, the name is the parameter's and the option is spelled `--lmc-NAME`.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ import click
 
 from lmc.cli.exits import OK
 from lmc.cli.opening import model_options, opened_machine, run_options
+from lmc.cli.output import say_report, write_result
 from lmc.cli.signals import run_until_interrupted
 from lmc.diagnostics import Diagnostic, UsageError
 
@@ -88,7 +88,8 @@ def _options() -> list[click.Parameter]:
         click.Option(["--stream"], is_flag=True, help="Show generated text as it comes."),
         click.Option(["--batch"], type=click.Path(dir_okay=False), metavar="IN.jsonl",
                      help="One run for each line, a JSON object of arguments; `-` is standard input."),
-        click.Option(["-o", "--output"], type=click.Path(dir_okay=False), metavar="OUT.jsonl", help="Where results go. Default: standard output."),
+        click.Option(["-o", "--output"], type=click.Path(dir_okay=False), metavar="OUT.jsonl",
+                     help="Where results go. Default: standard output."),
     ]
 
 
@@ -129,10 +130,11 @@ def _spellings(parameter: ParameterInfo) -> Iterator[str]:
 
 def _start(program: Program, code: FunctionCode, texts: dict[ParameterInfo, str], given: dict[str, Any]) -> int:
     from lmc.cli.text_arguments import read_argument
+    from lmc.runtime.host_types import holds_context
 
-    if _holds_context(code.result):
-        raise UsageError(Diagnostic("E0852", f"`{code.name}` returns a context, which has no JSON", code.span, help="run another function"),
-                         program.sources)
+    if holds_context(code.result):
+        raise UsageError(Diagnostic("E0852", f"`{code.name}` returns a context, which has no JSON", code.span,
+                                    help="run a function that calls it"), program.sources)
     arguments = {p.name: read_argument(p, text) for p, text in texts.items()}
     if given["batch"] is not None:
         from lmc.cli.batch import run_batch
@@ -163,46 +165,3 @@ async def _run_once(program: Program, code: FunctionCode, arguments: dict[str, A
     if not silent:
         write_result(value, code, given["output"])
     return OK
-
-
-def write_result(value: Any, code: FunctionCode, output: str | None) -> None:
-    """The result as indented JSON, to a file or to standard output."""
-    from lmc.values import to_data
-
-    text = json.dumps(to_data(value, code.result), ensure_ascii=False, indent=2) + "\n"
-    if output is None or output == "-":
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        return
-    try:
-        Path(output).write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        # The run was paid for: show it rather than lose it.
-        sys.stdout.write(text)
-        raise UsageError(Diagnostic("E0853", f"`{output}` cannot be written: {error.strerror}", None, help="the result is above")) from None
-
-
-def say_report(report: Any) -> None:
-    """Warnings and the summary, on standard error."""
-    from lmc.runtime.report import summary_line
-
-    for warning in report.warnings:
-        click.echo(f"warning: {warning}", err=True)
-    click.echo(summary_line(report), err=True)
-
-
-def _holds_context(type: Any) -> bool:
-    from lmc.types import ContextT, DictT, ListT, OptionalT, TupleT
-
-    match type:
-        case ContextT():
-            return True
-        case ListT(element):
-            return _holds_context(element)
-        case OptionalT(inner):
-            return _holds_context(inner)
-        case DictT(_, value):
-            return _holds_context(value)
-        case TupleT(items):
-            return any(map(_holds_context, items))
-    return False

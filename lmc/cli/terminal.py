@@ -1,7 +1,7 @@
 """What a running program shows: `print`, streamed text and questions, in one place, line by line.
 
-Where the function returns nothing its output is the result and goes to standard output; else standard output is kept for the JSON and
-everything else goes to standard error.
+Where the function returns nothing its output is the result and goes to standard output; else standard output is kept for the
+JSON and everything else goes to standard error.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ def read_argument(parameter: ParameterInfo, text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         shown = text if len(text) <= 60 else text[:57] + "…"
-        message = f"the argument `{parameter.name}` must be JSON of type `{str(parameter.type).replace('@', '')}`, found{source}: {shown}"
+        wanted = str(parameter.type).replace("@", "")
+        message = f"the argument `{parameter.name}` must be JSON of type `{wanted}`, found{source}: {shown}"
         raise UsageError(Diagnostic("E0851", message, None, help=f"JSON: {error}")) from None
 
 

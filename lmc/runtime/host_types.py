@@ -15,8 +15,9 @@ import keyword
 from collections.abc import Iterable
 from typing import Any
 
-from lmc.types import BUILTIN_RECORDS, RecordT, Type, UnionT
-from lmc.values import Record, from_data
+from lmc.runtime.context import Context
+from lmc.types import BUILTIN_RECORDS, ContextT, DictT, ListT, OptionalT, RecordT, TupleT, Type, UnionT
+from lmc.values import Record, ValueMismatch, from_data
 
 
 class HostTypes:
@@ -51,6 +52,8 @@ class HostTypes:
 
     def from_host(self, value: Any, type: Type) -> Any:
         """What a host gave as a value of `type`.  Raises `ValueMismatch`, which names the place."""
+        if holds_context(type):
+            _check_contexts(value, type, "")
         return from_data(self._plain(value), type)
 
     def _plain(self, value: Any) -> Any:
@@ -65,6 +68,35 @@ class HostTypes:
         if isinstance(value, dict):
             return {k: self._plain(v) for k, v in value.items()}
         return value
+
+
+def holds_context(type: Type) -> bool:
+    """Whether values of the type hold contexts, which only a program makes and which have no JSON."""
+    match type:
+        case ContextT():
+            return True
+        case ListT(inner) | OptionalT(inner) | DictT(_, inner):
+            return holds_context(inner)
+        case TupleT(items):
+            return any(map(holds_context, items))
+    return False
+
+
+def _check_contexts(value: Any, type: Type, path: str) -> None:
+    """`from_data` takes contexts as they are, so whatever stands in a context's place is looked at here."""
+    match type:
+        case ContextT():
+            if not isinstance(value, Context):
+                raise ValueMismatch(path, "a context that a function of the program returned", value)
+        case OptionalT(inner):
+            if value is not None:
+                _check_contexts(value, inner, path)
+        case ListT(inner):
+            for index, element in enumerate(value if isinstance(value, (list, tuple)) else ()):
+                _check_contexts(element, inner, f"{path}[{index}]")
+        case DictT(_, inner):
+            for key, element in (value.items() if isinstance(value, dict) else ()):
+                _check_contexts(element, inner, f"{path}[{key!r}]")
 
 
 def _dataclass(record: RecordT) -> type:

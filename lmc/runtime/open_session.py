@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from lmc.diagnostics import Diagnostic, UsageError
+from lmc.diagnostics import Diagnostic, UsageError, render
 from lmc.runtime.dry import DryModel, dry_tokenizer
 from lmc.runtime.memory import default_slots
 from lmc.runtime.model.progress import Progress, silent
@@ -59,5 +59,7 @@ def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_t
     loaded = load_model(folder, dtype=dtype, deterministic=deterministic)
     slots = pool_tokens or default_slots(loaded.slot_bytes(), loaded.max_positions)
     if say is not None:
+        for warning in template.warnings if template is not None else ():
+            say(render(warning, None))
         say(f"pool of {slots:,} tokens ({slots * loaded.slot_bytes() / 2**20:,.0f} MiB), context {min(slots, loaded.max_positions):,}")
     return Session(loaded, tokenizer, template, slots=slots, name=model, cache=reuse)

@@ -29,8 +29,8 @@ class Report:
     warnings: tuple[str, ...] = ()
 
     def beside(self, other: Report) -> Report:
-        """Both runs together, side by side: the time is the longer one."""
-        return replace(self, calls=self.calls + other.calls, generated=self.generated + other.generated,
+        """Both runs together, side by side: the time is the longer one, the seed that of `other`."""
+        return replace(other, calls=self.calls + other.calls, generated=self.generated + other.generated,
                        cached=self.cached + other.cached, computed=self.computed + other.computed,
                        seconds=max(self.seconds, other.seconds), warnings=self.warnings + other.warnings)
 

@@ -9,7 +9,7 @@ import pytest
 from lmc.diagnostics import UsageError
 from lmc.runtime.host import bind_externs, load_extern_file
 from lmc.runtime.host_types import HostTypes
-from lmc.types import BOOL, STR, Field, ListT, RecordT
+from lmc.types import BOOL, CONTEXT, STR, DictT, Field, ListT, OptionalT, RecordT
 from lmc.values import Record, ValueMismatch
 from tests.runtime.programs import dry_session, program_of, run
 
@@ -270,3 +270,13 @@ def test_dataclasses_of_records():
     assert types.from_host({"name": "Rex", "class": True, "friends": ()}, pet) == Record(pet, ("Rex", True, ()))
     with pytest.raises(ValueMismatch):
         types.from_host({"name": "Rex"}, pet)
+
+
+@pytest.mark.parametrize("type, value", [
+    (CONTEXT, None), (CONTEXT, "text"), (ListT(CONTEXT), [None]), (OptionalT(CONTEXT), 3), (DictT(STR, CONTEXT), {"a": 1}),
+    (ListT(CONTEXT), "text"),
+])
+def test_nothing_else_passes_for_a_context(type, value):
+    with pytest.raises(ValueMismatch):
+        HostTypes(()).from_host(value, type)
+    assert HostTypes(()).from_host(None, OptionalT(CONTEXT)) is None

@@ -660,9 +660,9 @@ def test_scores_are_those_of_the_options_own_tokens(tmp_path):
     ("", "q"), (', method="token_length_normalized"', "q"), (', method="greedy_token"', "q"),
 ])
 def test_a_long_sure_tail_does_not_win_over_a_likely_short_option(tmp_path, method, best):
-    rows = {"": {"q": 9.0, "z": 2.0}} | {"z" + "x" * n: {"x": 12.0} for n in range(1)}
+    rows = {"": {"q": 9.0, "z": 2.0}} | {"z" + "x" * n: {"x": 20.0} for n in range(6)}
     program = program_of(PICK.replace("{method}", method), tmp_path)
-    ended = run(program, scripted_session(table("Q:", rows)), "pick", ["zx", "q"])
+    ended = run(program, scripted_session(table("Q:", rows)), "pick", ["zxxxxxx", "q"])
     assert ended.value == best and ended.report.generated == 1
 
 
