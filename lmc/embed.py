@@ -7,8 +7,8 @@
         verdicts = m.judge.batch([{"essay": e} for e in essays])
         verdict = await m.aio.judge(essay="…")
 
-The model is loaded at the first call and shared by all calls, from any thread.  A private thread runs the event loop, so this works
-in notebooks too.  Everything heavy is imported when it is first needed.
+The model is loaded at the first call and shared by all calls, from any thread.  A private thread runs the event loop, so this
+works in notebooks too.  Everything heavy is imported when it is first needed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Mapping[str, Callable[..., Any]] | None = None,
-         dry: bool = False, dtype: str = "float32", deterministic: bool = False, pool_tokens: int | None = None, seed: int | None = None,
-         sampling: Mapping[str, Any] | None = None, max_calls: int | None = None, max_tokens: int | None = None,
+         dry: bool = False, dtype: str = "float32", deterministic: bool = False, pool_tokens: int | None = None,
+         seed: int | None = None, sampling: Mapping[str, Any] | None = None, max_calls: int | None = None, max_tokens: int | None = None,
          print: Callable[[str], None] | None = None, stream: Callable[[str], None] | None = None,
          input: Callable[[str], str] | None = None, level: int = 1, cache: str | os.PathLike[str] | None = None) -> Module:
     """Compile a `.lmp` file, or read a `.lmpc` artifact, and give its public functions as callables.
@@ -59,13 +59,13 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     options = RunOptions(seed=seed, overrides=check_overrides(sampling or {}), budgets=Budgets(**budgets))
     write = stream or _write
     sinks = Sinks(print or builtins.print, lambda path, text: write(text), input or builtins.input)
-    settings = {"model": model or program.config.get("model", "default"), "dry": dry, "dtype": dtype, "deterministic": deterministic,
-                "pool_tokens": pool_tokens, "cache": Path(cache) if cache is not None else cache_folder()}
+    settings = {"model": model or program.config.get("model", "default"), "dry": dry, "dtype": dtype,
+                "deterministic": deterministic, "pool_tokens": pool_tokens, "cache": Path(cache) if cache is not None else cache_folder()}
     return Module(program, externs or {}, options, sinks, asks=input is not None, settings=settings)
 
 
 def load_program(path: Path, *, level: int = 1) -> Program:
-    """The program of a `.lmp` source, compiled, or of a `.lmpc` artifact.  Raises `CompileError`, or `UsageError` without a file."""
+    """The program of a `.lmp` source, compiled, or of a `.lmpc` artifact.  Raises `CompileError` or `UsageError`."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise UsageError(Diagnostic("E0853", f"`{path}` {what}, expected a `.lmp` or `.lmpc` file", None, help=_similar(path)))
@@ -94,8 +94,8 @@ class Module:
     types: the dataclasses of the program's records
     """
 
-    def __init__(self, program: Program, externs: Mapping[str, Callable[..., Any]], options: RunOptions, sinks: Sinks, *, asks: bool,
-                 settings: Mapping[str, Any]):
+    def __init__(self, program: Program, externs: Mapping[str, Callable[..., Any]], options: RunOptions, sinks: Sinks, *,
+                 asks: bool, settings: Mapping[str, Any]):
         from lmc.runtime.host import bind_externs
         from lmc.runtime.report import Report
 
@@ -164,7 +164,7 @@ class Module:
 
 
 class Function:
-    """A public function of a program.  Call it with positional or keyword arguments; see `batch` and `start` for many and for async."""
+    """A public function of a program: call it.  `batch` runs many rows, `start` is the form for coroutines."""
 
     def __init__(self, module: Module, code: FunctionCode):
         from lmc.runtime.arguments import signature_text

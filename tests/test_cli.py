@@ -95,7 +95,8 @@ def test_result_on_stdout_summary_on_stderr(path):
 
 def test_arguments_as_text_json_and_files(path, tmp_path):
     (tmp_path / "essay.txt").write_text('An "essay"\nwith { braces }')
-    assert json.loads(lmc("run", f"{path}:echo", "--dry", "--text", f"@{tmp_path / 'essay.txt'}").stdout) == 'An "essay"\nwith { braces }'
+    done = lmc("run", f"{path}:echo", "--dry", "--text", f"@{tmp_path / 'essay.txt'}")
+    assert json.loads(done.stdout) == 'An "essay"\nwith { braces }'
     assert json.loads(lmc("run", f"{path}:echo", "--dry", "--text", "[1, 2]").stdout) == "[1, 2]"
     assert json.loads(lmc("run", f"{path}:echo", "--dry", "--text=@@at").stdout) == "@at"
     (tmp_path / "tags.json").write_text('["a", "b"]')

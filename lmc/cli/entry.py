@@ -2,8 +2,8 @@
 
     0 ok · 1 diagnostics · 2 usage · 3 run-time failure · 4 failed test · 70 internal · 130 interrupted
 
-A user never sees a traceback, unless `LMC_DEBUG` is set.  Modules of commands import what is heavy when they run, so that `lmc --help`
-and `lmc check` start fast.
+A user never sees a traceback, unless `LMC_DEBUG` is set.  Modules of commands import what is heavy when they run, so that `lmc
+--help` and `lmc check` start fast.
 """
 
 from __future__ import annotations

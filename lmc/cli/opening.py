@@ -25,7 +25,7 @@ def model_options() -> list[click.Parameter]:
     """Fresh options: which model, which host functions, and how it samples."""
     number = {"type": float, "metavar": "X"}
     return [
-        click.Option(["--model"], metavar="NAME", help="A short name, a folder or a hub id. Default: the program's, or `default`."),
+        click.Option(["--model"], metavar="NAME", help="Short name, folder or hub id. Default: the program's, or `default`."),
         click.Option(["--dtype"], type=click.Choice(["float32", "bfloat16"]), default="float32", help="Default: float32."),
         click.Option(["--dry"], is_flag=True, help="Answer from a stand-in model that needs no files."),
         click.Option(["--deterministic"], is_flag=True, help="The same bits whatever else runs."),
@@ -42,7 +42,7 @@ def model_options() -> list[click.Parameter]:
         click.Option(["--repetition-penalty"], **number),
         click.Option(["--max-calls"], type=click.IntRange(1), metavar="N", help="Model calls per run. Default: 1,000."),
         click.Option(["--max-tokens"], type=click.IntRange(1), metavar="N", help="Generated tokens per run. Default: 200,000."),
-        click.Option(["-O", "level"], type=click.Choice(["0", "1"]), default="1", help="0: as written, 1: optimised. Default: 1."),
+        click.Option(["-O", "level"], type=click.Choice(["0", "1"]), default="1", help="0: as written; 1: optimised, the default."),
         click.Option(["--quiet", "-q"], is_flag=True, help="No summary, no progress."),
     ]
 

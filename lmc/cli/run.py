@@ -118,8 +118,8 @@ def _command(program: Program, code: FunctionCode, file: str) -> click.Command:
 
 def _parameter_option(index: int, parameter: ParameterInfo) -> click.Option:
     needed = "required" if parameter.default is None else f"default: {parameter.default}"
-    return click.Option([*(f"--{s}" for s in _spellings(parameter)), f"{_PREFIX}{index}"], metavar="VALUE", type=click.UNPROCESSED,
-                        help=f"{str(parameter.type).replace('@', '')}; {needed}")
+    names = [*(f"--{s}" for s in _spellings(parameter)), f"{_PREFIX}{index}"]
+    return click.Option(names, metavar="VALUE", type=click.UNPROCESSED, help=f"{str(parameter.type).replace('@', '')}; {needed}")
 
 
 def _spellings(parameter: ParameterInfo) -> Iterator[str]:

@@ -47,7 +47,8 @@ def bind(program: Program, session: Session, externs: Externs, opcodes: Mapping[
             faults += [replace(d, span=d.span or span) for d in error.diagnostics]
     if faults:
         raise LmcError(faults, program.sources)
-    return Bound(program, session, externs, plan_program(program, opcodes), tuple(constraints), {t.name: t for t in program.types})
+    named = {t.name: t for t in program.types}
+    return Bound(program, session, externs, plan_program(program, opcodes), tuple(constraints), named)
 
 
 def instructions(block: CodeBlock) -> Iterator[Instruction]:

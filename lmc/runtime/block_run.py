@@ -5,8 +5,8 @@
 
 Inline steps run on the spot, others as tasks, lowest number first, so that requests reach the engine in program order.
 
-What a program shows is as if it ran in order.  Where a step fails, or leaves the block, those after it are cancelled and those before
-it run to their end; so the error reported is the first in program order, whatever came first in time.
+What a program shows is as if it ran in order.  Where a step fails, or leaves the block, those after it are cancelled and those
+before it run to their end; so the error reported is the first in program order, whatever came first in time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Waiting for a function that blocks, in a thread that never keeps the process from ending.
 
-The threads of `asyncio.to_thread` are joined when the interpreter ends: a function that sleeps, or waits at a terminal, would hold up
-Ctrl-C.  Here cancelling the waiter drops the result, and a daemon thread dies with the process.
+The threads of `asyncio.to_thread` are joined when the interpreter ends: a function that sleeps, or waits at a terminal, would
+hold up Ctrl-C.  Here cancelling the waiter drops the result, and a daemon thread dies with the process.
 """
 
 from __future__ import annotations

@@ -118,11 +118,13 @@ def value_of_text(text: str, type: Type) -> Any:
 def _cut(frame: Frame, instruction: Instruction, request: GenerateRequest, generated: Generated) -> RunError:
     room = frame.instance.bound.session.limit - len(request.prompt)
     if generated.finish is Finish.STOP:
-        what, help = f"the stop text {json.dumps(generated.stop, ensure_ascii=False)}", "leave `stop` out: the type ends the value"
+        what = f"the stop text {json.dumps(generated.stop, ensure_ascii=False)}"
+        help = "leave `stop` out: the type ends the value"
     elif room < request.max_tokens:
         what, help = f"the end of the model's context, {room} tokens after the prompt", "shorten the prompt"
     else:
-        what, help = f"`max_tokens`, which is {request.max_tokens}", "raise `max_tokens`, or bound the type (`max_len`, `max_items`)"
+        what = f"`max_tokens`, which is {request.max_tokens}"
+        help = "raise `max_tokens`, or bound the type (`max_len`, `max_items`)"
     return failure("E0835", f"a value of type `{instruction.types[1]}` was cut by {what}", instruction.span, kind="truncated",
                    help=f"{help}\nwritten up to there: {_short(generated.text)}", raw=generated.text)
 

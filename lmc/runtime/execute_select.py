@@ -66,8 +66,8 @@ def best_option(scores: Sequence[float]) -> int:
 def greedy_choice(ids: Sequence[Sequence[int]], logprobs: Sequence[Sequence[float]]) -> int:
     """Walk token by token and keep the options with the likeliest next token, until one is left.
 
-    Options that are left share all tokens so far, so their next tokens are comparable.  Where one of them ends there (it begins the
-    others), nothing says whether the model would end: the highest mean log-probability decides between all that are left.
+    Options that are left share all tokens so far, so their next tokens are comparable.  Where one of them ends there (it begins
+    the others), nothing says whether the model would end: the highest mean log-probability decides between all that are left.
     """
     left = list(range(len(ids)))
     place = 0
@@ -108,7 +108,8 @@ def _prompts(frame: Frame, step: Step, options: tuple[str, ...]) -> OptionPrompt
         raise failure("E0840", str(error), instruction.span, kind="value") from None
 
 
-async def _logprobs(frame: Frame, instruction: Instruction, rows: Sequence[tuple[int, ...]], start: int) -> list[tuple[float, ...]]:
+async def _logprobs(frame: Frame, instruction: Instruction, rows: Sequence[tuple[int, ...]],
+                    start: int) -> list[tuple[float, ...]]:
     """Of each row's ids from `start` on.  A row that begins with what is scored gets the begin token before it."""
     if start == 0:
         rows, start = [(frame.instance.bound.session.begin_id, *ids) for ids in rows], 1

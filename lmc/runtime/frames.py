@@ -1,7 +1,7 @@
 """Where a running function keeps its values, and how a block ends.
 
-A frame is one activation of a function, or one round of a loop or branch in it.  Concurrent rounds have registers of their own, so
-that they cannot see one another; rounds that run one after the other share them.
+A frame is one activation of a function, or one round of a loop or branch in it.  Concurrent rounds have registers of their own,
+so that they cannot see one another; rounds that run one after the other share them.
 
     classify_many                path ""
       map, element 3             path "0:3/"         own registers

@@ -3,8 +3,8 @@
     externs = bind_externs(program, {"search": search, **load_extern_file(Path("tools.py"))})
     await externs.call("search", ("Paris",))
 
-Blocking functions run in threads, a bounded number at a time, coroutine functions in the event loop.  What they raise is a located error of the
-program, and what they return is checked against the declared type.
+Blocking functions run in threads, a bounded number at a time, coroutine functions in the event loop.  What they raise is a
+located error of the program, and what they return is checked against the declared type.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def load_extern_file(path: Path) -> dict[str, Callable[..., Any]]:
     The file runs: it is the host's own, named on the command line, never by a program.  Raises `UsageError`.
     """
     if not path.is_file():
-        raise UsageError(Diagnostic("E0715", f"there is no file `{path}`", None, help="give the Python file that defines the externs"))
+        message = f"there is no file `{path}`"
+        raise UsageError(Diagnostic("E0715", message, None, help="give the Python file that defines the externs"))
     spec = importlib.util.spec_from_file_location(f"lmc_externs_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise UsageError(Diagnostic("E0715", f"`{path}` is no Python file", None, help="its name must end in `.py`"))

@@ -1,7 +1,7 @@
 """One run of a program's function: its counts, budgets, seed, and where its output goes.
 
-Thousands of instances (rows of a batch, calls from Python) share one session; what they do not share is here.  Going over a budget is
-an error that names the loop or function that went over, and that `try` does not catch.
+Thousands of instances (rows of a batch, calls from Python) share one session; what they do not share is here.  Going over a
+budget is an error that names the loop or function that went over, and that `try` does not catch.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class Instance:
         """Before the model is asked.  `where` names the function that asks."""
         most = self.options.budgets.calls
         if self.calls >= most:
-            raise _over_budget(f"the run has made {most:,} calls of the model, its budget", where, span, "--max-calls", "max_calls")
+            message = f"the run has made {most:,} calls of the model, its budget"
+            raise _over_budget(message, where, span, "--max-calls", "max_calls")
         self.calls += 1
         self.idle = 0
 
@@ -101,8 +102,8 @@ class Instance:
         self.idle += 1
         most = self.options.budgets.iterations
         if self.idle > most:
-            raise _over_budget(f"{most:,} rounds of loops and calls of functions without asking the model, the budget, and {what} goes on",
-                               where, span)
+            message = f"{what} goes on after {most:,} rounds of loops and calls of functions without the model, the budget"
+            raise _over_budget(message, where, span)
 
     def check_depth(self, depth: int, name: str, where: str, span: Span | None) -> None:
         """Before a call of the function `name`."""
@@ -127,7 +128,8 @@ class Instance:
     def report(self) -> Report:
         """The numbers so far, or of the whole run once it is over."""
         seconds = (self._end or time.monotonic()) - self._start
-        return Report(self.calls, self.usage.generated, self.usage.cached, self.usage.computed, seconds, self.seed, tuple(self.warnings))
+        usage = self.usage
+        return Report(self.calls, usage.generated, usage.cached, usage.computed, seconds, self.seed, tuple(self.warnings))
 
 
 def _over_budget(message: str, where: str, span: Span | None, flag: str = "", argument: str = "") -> RunError:

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, so that synchronous callers (scripts, notebooks that already run a loop) can use the machine.
+"""An event loop in a thread of its own, so that scripts, and notebooks that already run a loop, can use the machine.
 
     loop = LoopThread()
     loop.run(coroutine)            waits; Ctrl-C cancels the coroutine

@@ -11,7 +11,8 @@
       r8 = lm.gen(r7)          ─────► waits for r7
       control.return(r9)
 
-How an instruction does its work is in the `execute_*.py` files, put together in `opcodes.py`; when it starts is in `block_run.py`.
+How an instruction does its work is in the `execute_*.py` files, put together in `opcodes.py`; when it starts is in
+`block_run.py`.
 """
 
 from __future__ import annotations

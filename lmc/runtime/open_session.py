@@ -33,7 +33,7 @@ def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "fl
     """
     if pool_tokens is not None and pool_tokens < 2:
         message = f"the pool has {pool_tokens} tokens, expected at least 2"
-        raise UsageError(Diagnostic("E0851", message, None, help="leave `--pool-tokens` out to take a quarter of the free memory"))
+        raise UsageError(Diagnostic("E0851", message, None, help="left out, a quarter of the free memory is taken"))
     if dry:
         return _open_stand_in(pool_tokens, reuse)
     return _open_model(model, cache, dtype, deterministic, pool_tokens, reuse, progress, say)
@@ -41,12 +41,12 @@ def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "fl
 
 def _open_stand_in(pool_tokens: int | None, reuse: bool) -> Session:
     tokenizer = dry_tokenizer()
-    return Session(DryModel(tokenizer), tokenizer, dry_template(tokenizer), slots=pool_tokens or _DRY_SLOTS, name="the stand-in model",
-                   cache=reuse)
+    return Session(DryModel(tokenizer), tokenizer, dry_template(tokenizer), slots=pool_tokens or _DRY_SLOTS,
+                   name="the stand-in model", cache=reuse)
 
 
-def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_tokens: int | None, reuse: bool, progress: Progress,
-                say: Callable[[str], None] | None) -> Session:
+def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_tokens: int | None, reuse: bool,
+                progress: Progress, say: Callable[[str], None] | None) -> Session:
     # What reads model files is not needed by the stand-in, and takes long to import.
     from lmc.runtime.model.load import load_model
     from lmc.runtime.model.registry import resolve_model
@@ -61,5 +61,6 @@ def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_t
     if say is not None:
         for warning in template.warnings if template is not None else ():
             say(render(warning, None))
-        say(f"pool of {slots:,} tokens ({slots * loaded.slot_bytes() / 2**20:,.0f} MiB), context {min(slots, loaded.max_positions):,}")
+        size = slots * loaded.slot_bytes() / 2**20
+        say(f"pool of {slots:,} tokens ({size:,.0f} MiB), context {min(slots, loaded.max_positions):,}")
     return Session(loaded, tokenizer, template, slots=slots, name=model, cache=reuse)

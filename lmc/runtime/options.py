@@ -2,8 +2,8 @@
 
     gen(temperature=0.7)  >  --temperature 0.5  >  config: temperature = 0.3  >  0.0
 
-The options of a `fork … with` stand in the `gen`s already.  Whatever the source, a wrong value is refused here, with the name of the
-option, before a token is computed.
+The options of a `fork … with` stand in the `gen`s already.  Whatever the source, a wrong value is refused here, with the name of
+the option, before a token is computed.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     2: r4 = call(r5)                     waits for nothing     a task, starts beside 1
     3: control.return(r3, r4)            waits for 1 and 2     inline
 
-An instruction waits for those that write what it reads, in this block, and for those in its `after`.  A block whose instructions are
-all inline runs from first to last without the event loop.  The table of opcodes is given; this file knows no opcode.
+An instruction waits for those that write what it reads, in this block, and for those in its `after`.  A block whose instructions
+are all inline runs from first to last without the event loop.  The table of opcodes is given; this file knows no opcode.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Plan:
 
 
 def plan_program(program: Program, opcodes: Mapping[str, Opcode]) -> dict[str, Plan]:
-    """The plan of each function's body.  An opcode that is not in the table is a broken program and fails here, before anything runs."""
+    """The plan of each function's body.  An opcode that is not in the table fails here, before anything runs."""
     return {name: _plan_block(code.body, program.functions, opcodes) for name, code in program.functions.items()}
 
 

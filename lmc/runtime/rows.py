@@ -3,8 +3,8 @@
     rows      {"review": "…"}   {"review": 3}           {"review": "…"}
     results   value             error, row 2            value
 
-A row that fails does not disturb the others.  At most `WINDOW` rows are under way, so that a long batch does not fill the memory; it is
-wide enough that the engine never waits for rows.
+A row that fails does not disturb the others.  At most `WINDOW` rows are under way, so that a long batch does not fill the memory;
+it is wide enough that the engine never waits for rows.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ async def run_rows(machine: Machine, code: FunctionCode, rows: Iterable[Any], op
                    on_end: Callable[[], None] = lambda: None) -> AsyncIterator[RowResult]:
     """Run `code` once for each row: a mapping of arguments by name, or a sequence of them.
 
-    `on_end` is called whenever a row ends, in any order.  All rows have one program seed, and each draws its own random numbers from
-    it, by its index.
+    `on_end` is called whenever a row ends, in any order.  All rows have one program seed, and each draws its own random numbers
+    from it, by its index.
     """
     options = replace(options, seed=program_seed(options, machine.bound.program))
     waiting: deque[asyncio.Task[RowResult]] = deque()

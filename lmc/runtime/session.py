@@ -4,8 +4,8 @@
     generated = await session.generate(request, on_text=print)
     session.close()
 
-Requests may be made from one event loop only; the engine's events come back to it once per step.  A waiter that is cancelled gives its
-request up in the engine.  This file does not know programs; `open_session.py` knows where models come from.
+Requests may be made from one event loop only; the engine's events come back to it once per step.  A waiter that is cancelled
+gives its request up in the engine.  This file does not know programs; `open_session.py` knows where models come from.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Running many coroutines beside one another, with two rules for failure.
 
 `all_or_first_failure`: branches of a fork.  The first that fails cancels all others (of several in one turn, the lowest).
-`in_program_order`: rounds of a comprehension.  The failure reported is that of the lowest index: later ones are cancelled, earlier ones
-run to their end, as if the rounds had run one after the other.
+`in_program_order`: rounds of a comprehension.  The failure reported is that of the lowest index: later ones are cancelled,
+earlier ones run to their end, as if the rounds had run one after the other.
 """
 
 from __future__ import annotations
