@@ -56,7 +56,7 @@ class Effect(Flag):
 
     `MODEL`: generates or scores; never merged, repeated or dropped while its context or value is used.
     `HOST`: an extern, `print` or `input`; keeps program order.
-    `FAIL`: may stop the program with an error; the first in program order is the one reported.
+    `FAIL`: may stop the program with an error, a budget that is used up included; the first in program order is the one reported.
     `EXIT`: may leave the enclosing block (return, break, continue); what follows waits for it.
     """
 

@@ -171,7 +171,7 @@ class If(Op):
     otherwise: Block
 
 
-@op("control.for")
+@op("control.for", Effect.FAIL)
 class For(Op):
     """`body(element, *carried)` for each element in turn; yields and `continue` give the next carried values, `break` the results."""
 
@@ -181,7 +181,7 @@ class For(Op):
     body: Block
 
 
-@op("control.while")
+@op("control.while", Effect.FAIL)
 class While(Op):
     """`test(*carried)` yields a bool and the carried values that `body(*carried)` (or, on false, the results) then get."""
 

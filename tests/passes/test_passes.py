@@ -188,3 +188,15 @@ func @f(%b: bool) -> none {
   control.return(null)
 }"""
     assert run("dead_code", body) == print_module(read_module(module_text(body)))
+
+
+def test_a_loop_that_never_ends_is_not_dead(tmp_path):
+    """Its budget is an error that the program may catch; dropping it would change the result."""
+    import lmc
+
+    path = tmp_path / "endless.lmp"
+    path.write_text('def f() -> str:\n    said = ""\n    while True:\n        x = 1\n    return said\n', encoding="utf-8")
+    for level in (0, 1):
+        with lmc.load(path, dry=True, level=level) as module, pytest.raises(lmc.RunError) as error:
+            module.f()
+        assert error.value.kind == "budget"
