@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from lmc.types import (
-    BoolT, DictT, FloatT, IntT, ListT, LiteralT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT, Type, UnionT,
+    ERROR, BoolT, DictT, FallibleT, FloatT, IntT, ListT, LiteralT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT, Type, UnionT,
 )
 
 
@@ -40,7 +40,9 @@ def json_schema(t: Type) -> dict[str, Any]:
         case DictT():
             return {"type": "object", "additionalProperties": json_schema(t.value)}
         case OptionalT(inner):
-            return _optional(json_schema(inner))
+            return _or(json_schema(inner), {"type": "null"})
+        case FallibleT(inner):
+            return _or(json_schema(inner), _record(ERROR, tag=short_name(ERROR)))
         case RecordT():
             return _record(t)
         case UnionT():
@@ -76,10 +78,8 @@ def _whole(regex: str) -> str:
     return f"^(?{flags[1]}:{regex[flags.end():]})$" if flags else f"^(?:{regex})$"
 
 
-def _optional(inner: dict[str, Any]) -> dict[str, Any]:
-    if set(inner) == {"anyOf"}:
-        return {"anyOf": [*inner["anyOf"], {"type": "null"}]}
-    return {"anyOf": [inner, {"type": "null"}]}
+def _or(inner: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [*(inner["anyOf"] if set(inner) == {"anyOf"} else [inner]), other]}
 
 
 def _record(t: RecordT, *, tag: str | None = None) -> dict[str, Any]:

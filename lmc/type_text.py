@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lmc.types import (
-    BOOL, BUILTIN_RECORDS, CONTEXT, FLOAT, INT, NEVER, NONE, DictT, Field, ListT, LiteralT, OptionalT, RangeT, RecordT, StrT,
-    TupleT, Type, UnionT,
+    BOOL, BUILTIN_RECORDS, CONTEXT, FLOAT, INT, NEVER, NONE, DictT, FallibleT, Field, ListT, LiteralT, OptionalT, RangeT, RecordT,
+    StrT, TupleT, Type, UnionT,
 )
 
 Named = Mapping[str, RecordT | UnionT]
@@ -135,6 +135,8 @@ class _Reader:
             return DictT(*self.arguments(2))
         if word == "optional":
             return OptionalT(*self.arguments(1))
+        if word == "fallible":
+            return FallibleT(*self.arguments(1))
         if word == "tuple":
             return TupleT(self.arguments(None))
         raise self.error(f"unknown type {word}")

@@ -94,6 +94,13 @@ class OptionalT(Type):
 
 
 @dataclass(frozen=True, slots=True)
+class FallibleT(Type):
+    """`T | Error`: what a branch of a `fork` with `errors="collect"` gives.  `inner` is no `FallibleT` and not `Error` itself."""
+
+    inner: Type
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """A field of a record.  `default` is JSON text of the default, or None where the field is required."""
 
@@ -161,6 +168,8 @@ def format_type(t: Type) -> str:
             return f"tuple<{', '.join(map(str, t.items))}>"
         case OptionalT():
             return f"optional<{t.inner}>"
+        case FallibleT():
+            return f"fallible<{t.inner}>"
         case RecordT() | UnionT():
             return f"@{t.name}"
     return {IntT: "int", FloatT: "float", BoolT: "bool", NoneT: "none", ContextT: "context", NeverT: "never"}[type(t)]
@@ -169,6 +178,18 @@ def format_type(t: Type) -> str:
 def _options(**options: object) -> str:
     given = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in options.items() if v is not None)
     return f"({given})" if given else ""
+
+
+def fallible(t: Type) -> Type:
+    """`t | Error`."""
+    return t if t == ERROR or isinstance(t, FallibleT) else FallibleT(t)
+
+
+def plain_type(t: Type) -> Type:
+    """The type without `| None` and `| Error`."""
+    while isinstance(t, (OptionalT, FallibleT)):
+        t = t.inner
+    return t
 
 
 def base_type(t: Type) -> Type:
@@ -185,6 +206,8 @@ def base_type(t: Type) -> Type:
             return ListT(base_type(t.element))
         case OptionalT():
             return OptionalT(base_type(t.inner))
+        case FallibleT():
+            return FallibleT(base_type(t.inner))
         case DictT():
             return DictT(base_type(t.key), base_type(t.value))
     return t
@@ -192,22 +215,22 @@ def base_type(t: Type) -> Type:
 
 def named_types(t: Type) -> Iterator[RecordT | UnionT]:
     """The records and unions that `t` is made of, each after those it needs; may repeat one."""
+    return (part for part in parts(t) if isinstance(part, (RecordT, UnionT)))
+
+
+def parts(t: Type) -> Iterator[Type]:
+    """All types that `t` is made of, each after those it needs, `t` last."""
     match t:
-        case RecordT():
-            for f in t.fields:
-                yield from named_types(f.type)
-            yield t
-        case UnionT():
-            for m in t.members:
-                yield from named_types(m)
-            yield t
-        case ListT(element):
-            yield from named_types(element)
-        case OptionalT(inner):
-            yield from named_types(inner)
+        case RecordT(fields=fields):
+            inner = tuple(f.type for f in fields)
+        case UnionT(members=items) | TupleT(items=items):
+            inner = items
+        case ListT(element=element) | OptionalT(inner=element) | FallibleT(inner=element):
+            inner = (element,)
         case DictT(key, value):
-            yield from named_types(key)
-            yield from named_types(value)
-        case TupleT(items):
-            for item in items:
-                yield from named_types(item)
+            inner = (key, value)
+        case _:
+            inner = ()
+    for part in inner:
+        yield from parts(part)
+    yield t

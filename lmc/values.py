@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmc.types import (
-    BoolT, ContextT, DictT, FloatT, IntT, ListT, LiteralT, NeverT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT, Type, UnionT,
+    ERROR, BoolT, ContextT, DictT, FallibleT, FloatT, IntT, ListT, LiteralT, NeverT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT,
+    Type, UnionT,
 )
 
 
@@ -72,12 +73,13 @@ def number_text(value: float) -> str:
 
 
 def to_data(value: Any, type: Type | None = None) -> Any:
-    """The value as JSON data.  A record that stands where `type` is a union gets its tag first."""
-    if isinstance(type, OptionalT):
+    """The value as JSON data.  A record that stands where `type` is a union gets its tag first, as does the error of `T | Error`."""
+    tagged = isinstance(type, FallibleT) and isinstance(value, Record) and value.type == ERROR
+    while isinstance(type, (OptionalT, FallibleT)):
         type = type.inner
     if isinstance(value, Record):
         fields = {f.name: to_data(v, f.type) for f, v in zip(value.type.fields, value.values)}
-        return {"type": value.type.name.rpartition(".")[2], **fields} if isinstance(type, UnionT) else fields
+        return {"type": value.type.name.rpartition(".")[2], **fields} if tagged or isinstance(type, UnionT) else fields
     if isinstance(value, tuple):
         elements = _element_types(type, len(value))
         return [to_data(v, t) for v, t in zip(value, elements)]
@@ -132,6 +134,8 @@ def from_data(data: Any, type: Type, path: str = "") -> Any:
             return _union(data, type, path)
         case OptionalT(inner):
             return None if data is None else from_data(data, inner, path)
+        case FallibleT(inner):
+            return _error(data, path) if _is_error(data) else from_data(data, inner, path)
         case ListT():
             return _list(data, type, path)
         case DictT(key, value):
@@ -189,6 +193,16 @@ def _union(data: Any, type: UnionT, path: str) -> Record:
     if member is None:
         raise ValueMismatch(path, "one of " + ", ".join(tags), data)
     return _record(data, member, path)
+
+
+def _is_error(data: Any) -> bool:
+    if isinstance(data, Record):
+        return data.type == ERROR
+    return data.get("type") == ERROR.name if isinstance(data, dict) else data.__class__.__name__ == ERROR.name
+
+
+def _error(data: Any, path: str) -> Record:
+    return _record({k: v for k, v in data.items() if k != "type"} if isinstance(data, dict) else data, ERROR, path)
 
 
 def _list(data: Any, type: ListT, path: str) -> tuple[Any, ...]:

@@ -61,8 +61,6 @@ def test_all_errors_come_with_their_sources():
 @pytest.mark.parametrize(("source", "at", "what"), [
     ('def f() -> str:\n    user: "x"\n    assistant: a = gen(grammar="start: A")\n    return a\n', 3, "grammar"),
     ('def f(p: str) -> str:\n    user:\n        image(p)\n    assistant: a = gen()\n    return a\n', 3, "image"),
-    ('def f(xs: list[int]) -> list[int]:\n    fork x in xs with errors="collect":\n        assistant: a = gen(int)\n'
-     "    join a as b\n    return b\n", 2, "errors"),
 ])
 def test_what_is_not_executed_yet_is_refused_with_its_place(source, at, what):
     (diagnostic,) = error(source).diagnostics

@@ -28,11 +28,7 @@ def test_there_is_a_program_in_every_chapter_that_needs_one():
 NOT_EXECUTED = {
     "image": 'def f(p: str):\n    user: "${image(p)}"\n    assistant: gen()\n',
     "grammar": 'def f():\n    user: "a"\n    assistant: gen(grammar=r"start: /a/")\n',
-    "errors": 'def f(xs: list[str]):\n    fork x in xs with errors="collect":\n        user: "${x}"\n'
-              "        assistant: gen()\n    join\n",
     "contain themselves": "type Node:\n    below: list[Node]\n\ndef f(node: Node) -> str:\n    return json(node)\n",
-    "alternatives": "type A:\n    x: int\ntype B:\n    x: int\ntype C = A | B\n\n"
-                    "def f(c: C) -> int:\n    match c:\n        case A(x) | B(x):\n            return x\n",
 }
 
 

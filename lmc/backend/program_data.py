@@ -267,6 +267,8 @@ def _attributes(opcode: str, data: dict[str, Any]) -> dict[str, Any]:
 def _attribute_reader(annotation: Any) -> Callable[[Fields, str], Any]:
     if annotation == tuple[str, ...]:
         return lambda fields, name: list(fields.each(name, text))
+    if annotation == tuple[int, ...]:
+        return lambda fields, name: list(fields.each(name, count))
     if annotation == str | None:
         return lambda fields, name: fields.take(name, str, type(None))
     if annotation in (str, bool, int):

@@ -92,6 +92,10 @@ class _Validator:
             case "pure.call":
                 if i.attributes["function"] not in PURE:
                     raise BadData(f"the unknown function `{i.attributes['function']}`")
+            case "lm.branches":
+                counts = i.attributes["counts"]
+                if not len(counts) == len(i.attributes["names"]) == len(i.blocks) or sum(counts) != len(i.outputs):
+                    raise BadData("a fork whose arms do not give its results")
             case "lm.gen":
                 if not 0 <= i.attributes.get("constraint", 0) < max(1, len(program.constraints)):
                     raise BadData("a generation with a constraint that does not exist")

@@ -2,13 +2,14 @@
 
 The checker has decided what a program may do; here a broken pass should be noticed.  So refinements are not compared (`1..5` and
 `int` are one), and a value may stand where a test has established more than its type says: an optional as its inner type, a union
-as one of its members.
+as one of its members, what may be an error as either.
 """
 
 from __future__ import annotations
 
 from lmc.types import (
-    ContextT, DictT, FloatT, IntT, ListT, LiteralT, NeverT, NoneT, OptionalT, RecordT, TupleT, Type, UnionT, base_type,
+    ERROR, ContextT, DictT, FallibleT, FloatT, IntT, ListT, LiteralT, NeverT, NoneT, OptionalT, RecordT, TupleT, Type, UnionT,
+    base_type, plain_type,
 )
 
 
@@ -17,6 +18,12 @@ def fits(found: Type, wanted: Type) -> bool:
     if found == wanted or isinstance(found, NeverT):
         return True
     match found, wanted:
+        case FallibleT(), FallibleT():
+            return fits(found.inner, wanted.inner)
+        case FallibleT(), _:
+            return fits(found.inner, wanted) or fits(ERROR, wanted)
+        case _, FallibleT():
+            return found == ERROR or fits(found, wanted.inner)
         case OptionalT(), OptionalT():
             return fits(found.inner, wanted.inner)
         case NoneT(), OptionalT():
@@ -54,6 +61,5 @@ def _scalar_kinds(t: Type) -> set[Type]:
 
 def is_text(t: Type) -> bool:
     """Whether values of the type have a form in a prompt: str, int, float, bool and their refinements."""
-    if isinstance(t, OptionalT):
-        return is_text(t.inner)
+    t = plain_type(t)
     return not isinstance(t, (ListT, DictT, TupleT, RecordT, UnionT, ContextT, NoneT))

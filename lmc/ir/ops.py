@@ -128,23 +128,30 @@ class Score(Op):
 class Fork(Op):
     """Run `body(context, element)` for each element of `items`, side by side; each result is a list in the order of `items`.
 
-    Each branch reads `context`; the results are what its `yield` gives, column by column.
+    Each branch reads `context`; the results are what its `yield` gives, column by column.  With `collect` a branch that fails with a
+    catchable error gives that error in every column, and the others go on.
     """
 
     context: Operand
     items: Operand
     site: str
     body: Block
+    collect: bool = False
 
 
 @op("lm.branches")
 class Branches(Op):
-    """Run the arms, each with its own copy of `context`, side by side; the results are those of the arms' yields, in order."""
+    """Run the arms, each with its own copy of `context`, side by side; the results are those of the arms' yields, in order.
+
+    `counts` says how many results are each arm's.  `collect` as in `Fork`.
+    """
 
     context: Operand
     site: str
     names: tuple[str, ...]
+    counts: tuple[int, ...]
     arms: tuple[Block, ...]
+    collect: bool = False
 
 
 @op("lm.map")

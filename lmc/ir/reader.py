@@ -272,7 +272,8 @@ class _Reader:
                 self.cursor.fail_at(word, f"`{word.text}` is no value of `{field.name}`")
             return field.annotation(word.text)
         value = self._json()
-        if field.annotation == tuple[str, ...] and isinstance(value, list) and all(isinstance(v, str) for v in value):
+        element = {tuple[str, ...]: str, tuple[int, ...]: int}.get(field.annotation)
+        if element is not None and isinstance(value, list) and all(type(v) is element for v in value):
             return tuple(value)
         expected = {str: str, str | None: str, bool: bool, int: int}.get(field.annotation)
         if type(value) is not expected:

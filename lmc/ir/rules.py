@@ -17,7 +17,7 @@ from lmc.ir.core import Block, Extern, Function, Module, Op, Operand
 from lmc.ir.fits import fits, is_text
 from lmc.pure import PURE
 from lmc.types import (
-    BOOL, CONTEXT, ERROR, FLOAT, INT, SCORED, STR, DictT, ListT, OptionalT, RecordT, TupleT, Type, UnionT,
+    BOOL, CONTEXT, ERROR, FLOAT, INT, SCORED, STR, DictT, FallibleT, ListT, RecordT, TupleT, Type, UnionT, plain_type,
 )
 from lmc.values import ValueMismatch, from_data
 
@@ -64,9 +64,7 @@ def yields_of(op: Op, block: Block) -> list[Type] | None:
 
 def _arm_results(op: ops.Branches, block: Block) -> list[Type] | None:
     at = 0
-    for arm in op.arms:
-        last = arm.ops[-1] if arm.ops else None
-        count = len(last.values) if isinstance(last, ops.Yield) else 0
+    for arm, count in zip(op.arms, op.counts):
         if arm is block:
             return [r.type for r in op.results[at:at + count]] if at + count <= len(op.results) else None
         at += count
@@ -176,9 +174,8 @@ def _branches(op: ops.Branches, tables: Tables) -> _Problems:
         yield f"has {len(op.names)} names for {len(op.arms)} arms"
     for arm in op.arms:
         yield from _want_args(arm, CONTEXT)
-    given = [len(arm.ops[-1].values) for arm in op.arms if arm.ops and isinstance(arm.ops[-1], ops.Yield)]
-    if sum(given) != len(op.results):
-        yield f"has {len(op.results)} results, and its arms yield {sum(given)}"
+    if len(op.counts) != len(op.arms) or sum(op.counts) != len(op.results):
+        yield f"has {len(op.results)} results, and `counts` is {list(op.counts)} for {len(op.arms)} arms"
 
 
 def _map(op: ops.Map, tables: Tables) -> _Problems:
@@ -286,8 +283,7 @@ def _record_make(op: ops.RecordMake, tables: Tables) -> _Problems:
 
 
 def _record_get(op: ops.RecordGet, tables: Tables) -> _Problems:
-    t = op.record.type.inner if isinstance(op.record.type, OptionalT) else op.record.type
-    members = t.members if isinstance(t, UnionT) else (t,) if isinstance(t, RecordT) else ()
+    members = _records_in(op.record.type)
     types = [f.type for m in members if (f := m.field(op.field))]
     if not types:
         yield f"a {op.record.type} has no field `{op.field}`"
@@ -296,10 +292,15 @@ def _record_get(op: ops.RecordGet, tables: Tables) -> _Problems:
         yield f"the field `{op.field}` is a {types[0]}, its result a {op.results[0].type}"
 
 
+def _records_in(t: Type) -> tuple[RecordT, ...]:
+    """The records that a value of the type may be."""
+    plain = plain_type(t)
+    members = plain.members if isinstance(plain, UnionT) else (plain,) if isinstance(plain, RecordT) else ()
+    return (*members, ERROR) if isinstance(t, FallibleT) else members
+
+
 def _union_is(op: ops.UnionIs, tables: Tables) -> _Problems:
-    t = op.value.type.inner if isinstance(op.value.type, OptionalT) else op.value.type
-    members = t.members if isinstance(t, UnionT) else (t,) if isinstance(t, RecordT) else ()
-    if op.member not in [m.name for m in members]:
+    if op.member not in [m.name for m in _records_in(op.value.type)]:
         yield f"a {op.value.type} is never a `{op.member}`"
     yield from _want_results(op, BOOL)
 

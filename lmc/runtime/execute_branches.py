@@ -2,18 +2,20 @@
 
     lm.fork(c, ["a", "b", "c"]) {…}     three branches, each with registers of its own; results column by column, in index order
 
+A branch that fails ends the fork, or with `collect` gives its error as a value in each of its columns.
 The number of elements is not bounded here: each is a task of the event loop, no thread.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from lmc.diagnostics import RunError
 from lmc.runtime.block_run import run_block
 from lmc.runtime.execute_control import ROUNDS_PER_TURN
-from lmc.runtime.failures import noted
+from lmc.runtime.failures import UNCATCHABLE, error_value, noted
 from lmc.runtime.frames import Exit, Frame
 from lmc.runtime.plan import Plan, Step
 from lmc.runtime.side_by_side import all_or_first_failure, in_program_order
@@ -23,20 +25,23 @@ async def fork(frame: Frame, step: Step) -> None:
     instruction = step.instruction
     context, items = frame.operand(instruction, "context"), frame.operand(instruction, "items")
     place = f"of the fork at {instruction.span}"
+    width = len(instruction.outputs)
+    run = _collecting(width) if instruction.attributes.get("collect") else _branch
     rows = await all_or_first_failure(
-        _branch(frame, step, step.blocks[0], index, (context, item), f"in branch {index} {place}")
-        for index, item in enumerate(items)
+        run(frame, step, step.blocks[0], index, (context, item), f"in branch {index} {place}") for index, item in enumerate(items)
     )
-    frame.write(instruction, _columns(rows, len(instruction.outputs)))
+    frame.write(instruction, _columns(rows, width))
 
 
 async def branches(frame: Frame, step: Step) -> None:
     instruction = step.instruction
     context = frame.operand(instruction, "context")
     place = f"of the fork at {instruction.span}"
+    attributes = instruction.attributes
+    collect = attributes.get("collect", False)
     rows = await all_or_first_failure(
-        _branch(frame, step, plan, index, (context,), f"in branch `{name}` {place}")
-        for index, (name, plan) in enumerate(zip(instruction.attributes["names"], step.blocks))
+        (_collecting(count) if collect else _branch)(frame, step, plan, index, (context,), f"in branch `{name}` {place}")
+        for index, (name, count, plan) in enumerate(zip(attributes["names"], attributes["counts"], step.blocks))
     )
     frame.write(instruction, (value for row in rows for value in row))
 
@@ -76,6 +81,20 @@ async def _branch(frame: Frame, step: Step, plan: Plan, index: int, args: tuple[
         raise noted(error, note) from None
     assert outcome.exit is Exit.YIELD, outcome.exit
     return outcome.values
+
+
+def _collecting(width: int) -> Callable[..., Coroutine[Any, Any, tuple[Any, ...]]]:
+    """`_branch`, but that a failure is `width` times its error; what `try` does not catch fails all the same."""
+
+    async def run(frame: Frame, step: Step, plan: Plan, index: int, args: tuple[Any, ...], note: str) -> tuple[Any, ...]:
+        try:
+            return await _branch(frame, step, plan, index, args, note)
+        except RunError as error:
+            if error.kind in UNCATCHABLE:
+                raise
+            return (error_value(error),) * width
+
+    return run
 
 
 def _columns(rows: list[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lmc.runtime.context import Context
-from lmc.types import BUILTIN_RECORDS, ContextT, DictT, ListT, OptionalT, RecordT, TupleT, Type, UnionT
+from lmc.types import BUILTIN_RECORDS, ERROR, ContextT, DictT, FallibleT, ListT, OptionalT, RecordT, TupleT, Type, UnionT
 from lmc.values import Record, ValueMismatch, from_data
 
 
@@ -75,7 +75,7 @@ def holds_context(type: Type) -> bool:
     match type:
         case ContextT():
             return True
-        case ListT(inner) | OptionalT(inner) | DictT(_, inner):
+        case ListT(inner) | OptionalT(inner) | FallibleT(inner) | DictT(_, inner):
             return holds_context(inner)
         case TupleT(items):
             return any(map(holds_context, items))
@@ -90,6 +90,9 @@ def _check_contexts(value: Any, type: Type, path: str) -> None:
                 raise ValueMismatch(path, "a context that a function of the program returned", value)
         case OptionalT(inner):
             if value is not None:
+                _check_contexts(value, inner, path)
+        case FallibleT(inner):
+            if value.__class__.__name__ != ERROR.name:
                 _check_contexts(value, inner, path)
         case ListT(inner):
             for index, element in enumerate(value if isinstance(value, (list, tuple)) else ()):

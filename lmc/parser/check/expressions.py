@@ -16,13 +16,13 @@ from lmc.parser.check.model import UNKNOWN, BuiltinSymbol, ConstSymbol, ModuleSy
 from lmc.parser.check.names import resolve_name
 from lmc.parser.check.narrowing import check_condition
 from lmc.parser.check.operators import infer_binary, infer_bool_op, infer_compare, infer_unary
-from lmc.parser.check.relations import fits_literal, is_int, is_str, join, known, strip_optional, type_text
+from lmc.parser.check.relations import fits_literal, is_int, is_str, join, known, type_text
 from lmc.parser.check.scope import BrokenSymbol
 from lmc.parser.check.suggest import nearest
 from lmc.parser.check.templates import infer_text
 from lmc.types import (
-    BOOL, CONTEXT, FLOAT, INT, NONE, STR, DictT, ListT, LiteralT, NeverT, OptionalT, RangeT, RecordT, StrT, TupleT, Type, UnionT,
-    base_type,
+    BOOL, CONTEXT, FLOAT, INT, NONE, STR, DictT, FallibleT, ListT, LiteralT, NeverT, OptionalT, RangeT, RecordT, StrT, TupleT, Type,
+    UnionT, base_type, plain_type,
 )
 
 
@@ -78,7 +78,7 @@ def _collection(body: Body, expr: ast.Expr, hint: Type | None) -> Type:
 
 def _constant(body: Body, expr: ast.Constant, hint: Type | None) -> Type:
     value = expr.value
-    wanted = strip_optional(hint) if hint is not None else None
+    wanted = plain_type(hint) if hint is not None else None
     if value is not None and isinstance(wanted, (LiteralT, RangeT)) and fits_literal(value, wanted):
         return wanted
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
@@ -159,6 +159,9 @@ def _field(body: Body, expr: ast.Attribute, receiver: Type) -> Type:
     elif isinstance(receiver, OptionalT):
         body.facts.error("E0318", f"this may be None, so `.{name}` cannot be taken", expr.value,
                          f"this is `{type_text(receiver)}`", "test it first: `if x is not None:`")
+    elif isinstance(receiver, FallibleT):
+        body.facts.error("E0318", f"this may be an `Error`, so `.{name}` cannot be taken yet", expr.value,
+                         f"this is `{type_text(receiver)}`", "use `match`: `case Error():` and `case _:`")
     else:
         body.facts.error("E0318", f"`{type_text(receiver)}` has no `{name}`", expr.name, "only records have fields",
                          "methods are called: `.strip()`" if is_str(receiver) else None)

@@ -9,7 +9,8 @@
         branch cons: …
     join pros.x as p, cons.here as c
 
-After the fork the conversation and the names are as they were before it; only the exports are new.
+After the fork the conversation and the names are as they were before it; only the exports are new.  With `errors="collect"` each
+may be an `Error`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from lmc.parser.check.model import UNKNOWN, ExportInfo, ForkInfo, LocalKind, Loc
 from lmc.parser.check.options import FORK, check_options
 from lmc.parser.check.relations import known
 from lmc.parser.check.suggest import did_you_mean, nearest
-from lmc.types import CONTEXT, ListT, Type
+from lmc.types import CONTEXT, ListT, Type, fallible
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,7 @@ class _Branch:
 
 def check_fork(body: Body, fork: ast.Fork) -> None:
     options = check_options(body, "fork", fork.options, FORK)
-    errors = options.pop("errors", None)
-    if errors is not None:
-        _check_errors(body, errors)
+    collect = _collects(body, options.pop("errors", None))
     element = element_of(body, fork.iterable) if fork.iterable is not None else None
     _duplicate_arms(body, fork)
     bodies = [(a.name.text, a.body) for a in fork.arms] if fork.arms else [(None, fork.body)]
@@ -53,21 +52,20 @@ def check_fork(body: Body, fork: ast.Fork) -> None:
         # Their names are known to be meant for a join, so that a use is not a second mistake.
         _assume_joined(body, branches)
     else:
-        exports = _exports(body, fork, branches)
+        exports = _exports(body, fork, branches, collect=collect)
     _lost_assignments(body, fork, branches)
-    body.facts.forks[fork] = ForkInfo(element, options, tuple(exports), errors is not None)
+    body.facts.forks[fork] = ForkInfo(element, options, tuple(exports), collect)
 
 
 def _head(fork: ast.Fork) -> ast.Node:
     return fork.iterable if fork.iterable is not None else fork.arms[0].name if fork.arms else fork
 
 
-def _check_errors(body: Body, value: ast.Expr) -> None:
-    if not isinstance(value, ast.Text) or value.plain != "collect":
-        body.facts.error("E0504", "`errors` is `\"collect\"` or not given", value, "", 'write `with errors="collect"`')
-    else:
-        body.facts.error("E0901", '`errors="collect"` is parsed, but this version does not execute it', value, "",
-                         "without it the first failing branch ends the program with its error")
+def _collects(body: Body, errors: ast.Expr | None) -> bool:
+    if errors is None or isinstance(errors, ast.Text) and errors.plain == "collect":
+        return errors is not None
+    body.facts.error("E0504", "`errors` is `\"collect\"` or not given", errors, "", 'write `with errors="collect"`')
+    return False
 
 
 def _duplicate_arms(body: Body, fork: ast.Fork) -> None:
@@ -107,7 +105,7 @@ def _assume_joined(body: Body, branches: list[_Branch]) -> None:
 # ---------------------------------------------------------------------- exports
 
 
-def _exports(body: Body, fork: ast.Fork, branches: list[_Branch]) -> list[ExportInfo]:
+def _exports(body: Body, fork: ast.Fork, branches: list[_Branch], *, collect: bool) -> list[ExportInfo]:
     assert fork.join is not None
     found = []
     seen: set[str] = set()
@@ -119,7 +117,7 @@ def _exports(body: Body, fork: ast.Fork, branches: list[_Branch]) -> list[Export
         if target.text in seen:
             body.facts.error("E0502", f"`{target.text}` is joined twice", target, "duplicate")
         seen.add(target.text)
-        info = _export(body, export, target, branches)
+        info = _export(body, export, target, branches, collect=collect)
         if info is not None:
             found.append(info)
     return found
@@ -136,7 +134,8 @@ def _target(export: ast.Export) -> ast.Identifier | None:
     return None
 
 
-def _export(body: Body, export: ast.Export, target: ast.Identifier, branches: list[_Branch]) -> ExportInfo | None:
+def _export(body: Body, export: ast.Export, target: ast.Identifier, branches: list[_Branch], *,
+            collect: bool) -> ExportInfo | None:
     """Bind the target; where the export is wrong it is bound to an unknown type, so that its uses are no mistakes."""
     arm, name = _source(body, export, branches)
     source: LocalSymbol | None = None
@@ -146,6 +145,8 @@ def _export(body: Body, export: ast.Export, target: ast.Identifier, branches: li
     elif arm is not None and name is not None:
         source = _branch_name(body, export, branches[arm], name)
         type = source.type if source is not None else UNKNOWN
+    if collect and known(type):
+        type = fallible(type)
     if branches[0].name is None and known(type):
         type = ListT(type)
     symbol = body.bind(export.target if export.target is not None else export, target.text, type, LocalKind.JOINED)

@@ -12,14 +12,14 @@ from lmc.parser.check.body import Body
 from lmc.parser.check.iteration import bind_targets, element_of
 from lmc.parser.check.model import UNKNOWN, LocalKind
 from lmc.parser.check.narrowing import check_condition
-from lmc.parser.check.relations import is_int, is_str, join, known, strip_optional, type_text
+from lmc.parser.check.relations import is_int, is_str, join, known, type_text
 from lmc.parser.check.suggest import nearest
-from lmc.types import FLOAT, NEVER, DictT, ListT, RecordT, Type, UnionT, base_type
+from lmc.types import FLOAT, NEVER, DictT, ListT, RecordT, Type, UnionT, base_type, plain_type
 
 
 def infer_list(body: Body, expr: ast.ListExpr, hint: Type | None) -> Type:
     """With an expected list type each element must be of its element type; without, they must have one type in common."""
-    wanted = strip_optional(hint) if hint is not None else None
+    wanted = plain_type(hint) if hint is not None else None
     if isinstance(wanted, ListT) and not isinstance(wanted.element, type(NEVER)):
         return _expected_list(body, expr, wanted)
     if not expr.elements:
@@ -60,7 +60,7 @@ def _common(body: Body, elements: tuple[ast.Expr, ...], what: str) -> Type:
 
 
 def infer_dict(body: Body, expr: ast.DictExpr, hint: Type | None) -> Type:
-    wanted = strip_optional(hint) if hint is not None else None
+    wanted = plain_type(hint) if hint is not None else None
     _duplicate_keys(body, expr)
     if isinstance(wanted, DictT):
         for key, value in zip(expr.keys, expr.values):
@@ -103,7 +103,7 @@ def _dict_for_record(body: Body, expr: ast.DictExpr, wanted: RecordT) -> Type:
 
 
 def infer_record(body: Body, expr: ast.RecordExpr, hint: Type | None) -> Type:
-    wanted = strip_optional(hint) if hint is not None else None
+    wanted = plain_type(hint) if hint is not None else None
     if isinstance(wanted, RecordT):
         check_fields(body, expr, wanted, expr.fields)
         return wanted
@@ -168,7 +168,7 @@ def _field_names(record: RecordT) -> str | None:
 
 
 def infer_comprehension(body: Body, expr: ast.Comprehension, hint: Type | None) -> Type:
-    wanted = strip_optional(hint) if hint is not None else None
+    wanted = plain_type(hint) if hint is not None else None
     before = dict(body.flow.narrowed)
     with body.scope():
         for clause in expr.clauses:

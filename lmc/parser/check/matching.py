@@ -14,14 +14,16 @@ from lmc.parser import ast
 from lmc.parser.check.body import Body
 from lmc.parser.check.flow import Flow, meet
 from lmc.parser.check.model import UNKNOWN, LocalKind, LocalSymbol, MatchInfo, RecordMatch
-from lmc.parser.check.relations import is_bool, is_int, is_number, is_str, known, strip_optional, type_text
+from lmc.parser.check.relations import is_bool, is_int, is_number, is_str, known, type_text
 from lmc.parser.check.suggest import nearest
 from lmc.parser.check.type_exprs import resolve_type
-from lmc.types import NONE, BoolT, LiteralT, NoneT, OptionalT, RangeT, RecordT, Type, UnionT
+from lmc.types import ERROR, NONE, BoolT, FallibleT, LiteralT, NoneT, OptionalT, RangeT, RecordT, Type, UnionT, plain_type
 
 #: (kind of atom, value): ("str", "A"), ("record", "lib.x.Search"), ("NoneType", None).
 Atom = tuple[str, object]
 _REST: Atom = ("rest", None)
+_NONE: Atom = ("NoneType", None)
+_ERROR: Atom = ("record", ERROR.name)
 
 
 def check_match(body: Body, statement: ast.Match) -> None:
@@ -59,9 +61,11 @@ def _after(entry: Flow, ends: list[Flow], exhaustive: bool) -> Flow:
 def _atoms(type: Type) -> set[Atom]:
     match type:
         case OptionalT(inner):
-            return _atoms(inner) | {("NoneType", None)}
+            return _atoms(inner) | {_NONE}
+        case FallibleT(inner):
+            return _atoms(inner) | {_ERROR}
         case NoneT():
-            return {("NoneType", None)}
+            return {_NONE}
         case LiteralT(values):
             return {(v.__class__.__name__, v) for v in values}
         case BoolT():
@@ -74,7 +78,7 @@ def _atoms(type: Type) -> set[Atom]:
 
 
 def _report_missing(body: Body, statement: ast.Match, subject: Type, left: set[Atom]) -> None:
-    if left == {_REST} and not isinstance(subject, OptionalT):
+    if left == {_REST} and plain_type(subject) == subject:
         return  # a text or number: a value that no case names falls through, as in Python
     names = sorted(_atom_text(a, subject) for a in left)
     shown = ", ".join(f"`{n}`" for n in names[:6]) + (" and others" if len(names) > 6 else "")
@@ -85,7 +89,7 @@ def _report_missing(body: Body, statement: ast.Match, subject: Type, left: set[A
 def _atom_text(atom: Atom, subject: Type) -> str:
     kind, value = atom
     if atom == _REST:
-        return type_text(strip_optional(subject))
+        return type_text(plain_type(subject))
     if kind == "record":
         return str(value).rpartition(".")[2]
     return "None" if value is None else type_text(LiteralT((value,)))
@@ -96,12 +100,19 @@ def _narrowed(case: ast.Case, taken: set[Atom], subject: Type, left: set[Atom]) 
     atoms = left if any(isinstance(p, ast.WildcardPattern) for p in case.patterns) else taken
     if not known(subject) or not atoms:
         return None
-    if atoms == {("NoneType", None)}:
+    if atoms == {_NONE}:
         return NONE
-    inner = strip_optional(subject)
+    if atoms == {_ERROR}:
+        return ERROR
+    inner = plain_type(subject)
     if isinstance(inner, UnionT) and len(atoms) == 1:
         return inner.member(str(next(iter(atoms))[1]))
-    return inner if isinstance(subject, OptionalT) and ("NoneType", None) not in atoms else None
+    narrow = subject
+    if isinstance(narrow, FallibleT) and _ERROR not in atoms:
+        narrow = narrow.inner
+    if isinstance(narrow, OptionalT) and _NONE not in atoms:
+        narrow = narrow.inner
+    return narrow if narrow != subject else None
 
 
 # --------------------------------------------------------------------- patterns
@@ -134,9 +145,9 @@ def _literal(body: Body, pattern: ast.LiteralPattern, subject: Type) -> set[Atom
     atom: Atom = (pattern.value.__class__.__name__, pattern.value)
     if not known(subject) or atom in _atoms(subject):
         return {atom}
-    if _may_equal(pattern.value, strip_optional(subject)):
+    inner = plain_type(subject)
+    if _may_equal(pattern.value, inner):
         return {atom}
-    inner = strip_optional(subject)
     near = None
     if isinstance(inner, LiteralT) and isinstance(pattern.value, str):
         near = nearest(pattern.value, [v for v in inner.values if isinstance(v, str)])
@@ -164,8 +175,8 @@ def _record(body: Body, pattern: ast.RecordPattern, subject: Type, names: set[st
             body.facts.error("E0317", f"a pattern names a record type, and `{type_text(record)}` is none", pattern.type)
         _bind(body, pattern, None, names)
         return set()
-    inner = strip_optional(subject)
-    if known(subject) and ("record", record.name) not in _atoms(inner):
+    inner = plain_type(subject)
+    if known(subject) and ("record", record.name) not in _atoms(subject):
         alternatives = inner.members if isinstance(inner, UnionT) else (subject,)
         members = ", ".join(f"`{type_text(m)}`" for m in alternatives)
         body.facts.error("E0317", f"`{type_text(record)}` never matches here", pattern.type, f"the subject is {members}")

@@ -244,7 +244,8 @@ class MatchInfo:
 class ExportInfo:
     """One export of a join.  `source` is the branch's symbol, None for `here`; `arm` the index of its arm, None for a list fork.
 
-    `target` is bound after the join, with the type of `source`, or a list of it for a list fork.
+    `target` is bound after the join, with the type of `source`, or a list of it for a list fork; where errors are collected it may
+    be an `Error` instead.
     """
 
     source: LocalSymbol | None

@@ -20,7 +20,7 @@ from lmc.parser.check.relations import (
     assignable, is_bool, is_int, is_number, is_str, join, known, strip_optional, type_text,
 )
 from lmc.parser.check.suggest import nearest
-from lmc.types import BOOL, FLOAT, INT, STR, ContextT, DictT, ListT, LiteralT, NoneT, OptionalT, RangeT, Type, base_type
+from lmc.types import BOOL, FLOAT, INT, STR, ContextT, DictT, ListT, LiteralT, NoneT, OptionalT, RangeT, Type, base_type, plain_type
 
 
 def infer_unary(body: Body, expr: ast.Unary, hint: Type | None) -> Type:
@@ -33,7 +33,7 @@ def infer_unary(body: Body, expr: ast.Unary, hint: Type | None) -> Type:
     if not is_number(found):
         _bad_operand(body, expr, f"`{expr.op}` needs a number, found `{type_text(found)}`")
         return UNKNOWN
-    wanted = strip_optional(hint) if hint is not None else None
+    wanted = plain_type(hint) if hint is not None else None
     value = _negated(expr)
     if isinstance(wanted, RangeT) and value is not None and wanted.low <= value <= wanted.high:
         return wanted

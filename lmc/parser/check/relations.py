@@ -15,8 +15,8 @@ import json
 
 from lmc.parser.check.model import UnknownT
 from lmc.types import (
-    BoolT, ContextT, DictT, FloatT, IntT, ListT, LiteralT, NeverT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT, Type, UnionT,
-    base_type,
+    ERROR, BoolT, ContextT, DictT, FallibleT, FloatT, IntT, ListT, LiteralT, NeverT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT,
+    Type, UnionT, base_type,
 )
 from lmc.values import ValueMismatch, from_data
 
@@ -26,6 +26,12 @@ def assignable(source: Type, target: Type) -> bool:
     if source == target or isinstance(source, (UnknownT, NeverT)) or isinstance(target, UnknownT):
         return True
     match source, target:
+        case FallibleT(inner), FallibleT(wanted):
+            return assignable_inside(inner, wanted)
+        case FallibleT(inner), _:
+            return assignable(inner, target) and assignable(ERROR, target)
+        case _, FallibleT(wanted):
+            return source == ERROR or assignable_inside(source, wanted)
         case OptionalT(inner), OptionalT(wanted):
             return assignable(inner, wanted)
         case _, OptionalT(wanted):
@@ -157,7 +163,7 @@ def known(t: Type) -> bool:
             return False
         case ListT(element):
             return known(element)
-        case OptionalT(inner):
+        case OptionalT(inner) | FallibleT(inner):
             return known(inner)
         case DictT(key, value):
             return known(key) and known(value)
@@ -183,6 +189,8 @@ def type_text(t: Type) -> str:
             return f"({', '.join(map(type_text, items))})"
         case OptionalT(inner):
             return f"{type_text(inner)} | None"
+        case FallibleT(inner):
+            return f"{type_text(inner)} | Error"
         case StrT():
             return "str" + _refinement(min_len=t.min_len, max_len=t.max_len, regex=t.regex)
     return {NoneT: "None", ContextT: "context", NeverT: "nothing", UnknownT: "?"}.get(type(t)) or str(t)

@@ -10,8 +10,10 @@ from __future__ import annotations
 from lmc.parser import ast
 from lmc.parser.check.body import Body
 from lmc.parser.check.model import UNKNOWN, FunctionCall, GenCall, LocalKind, SelectCall
-from lmc.parser.check.relations import fits_literal, is_scalar, known, needs_conversion, strip_optional, type_text
-from lmc.types import STR, ContextT, DictT, ListT, LiteralT, NeverT, NoneT, OptionalT, RecordT, StrT, TupleT, Type, UnionT
+from lmc.parser.check.relations import fits_literal, is_scalar, known, needs_conversion, type_text
+from lmc.types import (
+    STR, ContextT, DictT, FallibleT, ListT, LiteralT, NeverT, NoneT, OptionalT, RecordT, StrT, TupleT, Type, UnionT, plain_type,
+)
 
 
 def infer_text(body: Body, expr: ast.Text, hint: Type | None) -> Type:
@@ -19,7 +21,7 @@ def infer_text(body: Body, expr: ast.Text, hint: Type | None) -> Type:
     for part in expr.parts:
         if isinstance(part, ast.Hole):
             _hole(body, part, prompt)
-    wanted = strip_optional(hint) if hint is not None else None
+    wanted = plain_type(hint) if hint is not None else None
     if isinstance(wanted, (LiteralT, StrT)) and expr.plain is not None and fits_literal(expr.plain, wanted):
         return wanted
     return STR
@@ -70,6 +72,8 @@ def _show(expr: ast.Expr, found: Type) -> str | None:
             return f"it may be None: test it first, `if {shown} is not None:`"
         case OptionalT():
             return f"say how: `${{json({shown})}}`"
+        case FallibleT():
+            return f"it may be an `Error`: `match {shown}:` with `case Error():` and `case _:`"
         case ContextT():
             return "a context cannot be printed; continue from it with `resume`"
         case NoneT():

@@ -14,7 +14,7 @@ from lmc.parser.check.relations import is_int, is_str, known, type_text
 from lmc.parser.check.scope import BUILTIN_TYPES, BrokenSymbol, FileScope
 from lmc.parser.check.suggest import did_you_mean, nearest
 from lmc.types import (
-    ContextT, DictT, ListT, LiteralT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT, Type, UnionT,
+    ERROR, ContextT, DictT, FallibleT, ListT, LiteralT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT, Type, UnionT, fallible,
 )
 
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
@@ -158,8 +158,18 @@ def _union(scope: FileScope, expr: ast.Binary, name: str | None) -> Type:
     rest = [(m, t.inner if isinstance(t, OptionalT) else t) for m, t in types if not isinstance(t, NoneT)]
     if not rest:
         return NoneT()
+    # A named union of records may have `Error` among its members; else it stands beside any one type.
+    fails = len(rest) > 1 and _may_fail(types) and not (name and all(isinstance(t, (RecordT, UnionT)) for _, t in rest))
+    if fails:
+        rest = [(m, t.inner if isinstance(t, FallibleT) else t) for m, t in rest if t != ERROR]
     inner = _union_of(scope, expr, rest, name)
-    return OptionalT(inner) if optional and known(inner) else inner
+    if optional and known(inner):
+        inner = OptionalT(inner)
+    return fallible(inner) if fails and known(inner) else inner
+
+
+def _may_fail(types: list[tuple[ast.Expr, Type]]) -> bool:
+    return any(t == ERROR or isinstance(t, FallibleT) for _, t in types)
 
 
 def _members(expr: ast.Expr) -> list[ast.Expr]:
@@ -303,7 +313,7 @@ def is_data(type: Type) -> bool:
     match type:
         case ListT(element) | DictT(value=element):
             return is_data(element)
-        case OptionalT(inner):
+        case OptionalT(inner) | FallibleT(inner):
             return is_data(inner)
         case RecordT():
             return all(is_data(f.type) for f in type.fields)
@@ -323,6 +333,6 @@ def is_generable(type: Type) -> bool:
             return all(is_generable(f.type) for f in type.fields)
         case UnionT():
             return all(is_generable(m) for m in type.members)
-    return is_data(type) and not isinstance(type, (DictT, NoneT))
+    return is_data(type) and not isinstance(type, (DictT, NoneT, FallibleT))
 
 

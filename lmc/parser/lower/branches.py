@@ -4,7 +4,7 @@
         assistant: think = gen()         control.yield(%think)
     join think as thoughts           }
 
-After it names and context are what they were before, and the exports are new.
+After it names and context are what they were before, and the exports are new.  With `errors="collect"` each export is a `T | Error`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lmc.parser import ast
 from lmc.parser.check.model import ExportInfo
 from lmc.parser.lower.frame import HERE, Frame
 from lmc.parser.lower.targets import bind, element_hint
-from lmc.types import CONTEXT, ListT, Type
+from lmc.types import CONTEXT, ListT, Type, fallible
 
 Body = Callable[[tuple[ast.Stmt, ...]], None]
 
@@ -33,8 +33,9 @@ def fork_over(frame: Frame, statement: ast.Fork, items: Operand, options: dict[s
         body(statement.body)
 
     block = _branch(frame, statement, (context, element), exports, options, write)
-    results = [Value(ListT(_type(e)), e.target.name) for e in exports]
-    frame.add(Fork, statement.span, results, context=frame.context, items=items, site=site, body=block)
+    collect = frame.checked.forks[statement].collect
+    results = [Value(ListT(_type(e, collect=collect)), e.target.name) for e in exports]
+    frame.add(Fork, statement.span, results, context=frame.context, items=items, site=site, body=block, collect=collect)
     frame.names.update(zip((e.target for e in exports), results))
 
 
@@ -46,11 +47,13 @@ def fork_arms(frame: Frame, statement: ast.Fork, options: dict[str, Operand], bo
     for i, arm in enumerate(statement.arms):
         mine = tuple(e for e in info.exports if e.arm == i)
         blocks.append(_branch(frame, statement, (Value(CONTEXT, "c"),), mine, options, lambda arm=arm: body(arm.body)))
-        # An arm that never arrives yields nothing, so nothing of it can be read afterwards.
-        exports += mine if isinstance(blocks[-1].ops[-1], Yield) else ()
-    results = [Value(_type(e), e.target.name) for e in exports]
+        exports.append(mine)
+    counts = tuple(map(len, exports))
+    exports = [e for mine in exports for e in mine]
+    results = [Value(_type(e, collect=info.collect), e.target.name) for e in exports]
     names = tuple(arm.name.text for arm in statement.arms)
-    frame.add(Branches, statement.span, results, context=frame.context, site=site, names=names, arms=tuple(blocks))
+    frame.add(Branches, statement.span, results, context=frame.context, site=site, names=names, counts=counts,
+              arms=tuple(blocks), collect=info.collect)
     frame.names.update(zip((e.target for e in exports), results))
 
 
@@ -65,5 +68,6 @@ def _branch(frame: Frame, statement: ast.Fork, args: tuple[Value, ...], exports:
     return builder.block()
 
 
-def _type(export: ExportInfo) -> Type:
-    return CONTEXT if export.source is None else export.source.type
+def _type(export: ExportInfo, *, collect: bool) -> Type:
+    type = CONTEXT if export.source is None else export.source.type
+    return fallible(type) if collect else type

@@ -22,7 +22,7 @@ from lmc.parser import ast
 from lmc.parser.check import model
 from lmc.parser.lower.constants import constant, json_constant
 from lmc.parser.lower.frame import Frame, Variant
-from lmc.types import CONTEXT, NEVER, NONE, STR, DictT, ListT, OptionalT, RecordT, Type, UnionT, base_type, named_types
+from lmc.types import CONTEXT, NEVER, NONE, STR, DictT, FallibleT, ListT, RecordT, Type, UnionT, base_type, parts, plain_type
 
 Lower = Callable[[Frame, ast.Expr], Operand]
 
@@ -57,7 +57,7 @@ def make_record(frame: Frame, span: Span, type: RecordT, given: Mapping[str, Ope
 
 def as_list(frame: Frame, span: Span, items: Operand, type: Type) -> Operand:
     """What is run over, as a list: the keys of a dict, the characters of a text."""
-    type = type.inner if isinstance(type, OptionalT) else type
+    type = plain_type(type)
     if isinstance(type, ListT):
         return items
     if isinstance(type, DictT):
@@ -145,9 +145,9 @@ def _fields(frame: Frame, expr: ast.Call, info: model.BuiltinCall, lower: Lower,
 
 
 def _json(frame: Frame, expr: ast.Call, info: model.BuiltinCall, lower: Lower, hint: str) -> Operand:
-    """A union's tag follows from the static type, which is passed as text where there is one in it."""
+    """The tag of a union or an error follows from the static type, which is passed as text where there is one in it."""
     args = _given(frame, info.args, lower)
-    if info.type is not None and any(isinstance(t, UnionT) for t in named_types(info.type)):
+    if info.type is not None and any(isinstance(t, (UnionT, FallibleT)) for t in parts(info.type)):
         args.append(literal(str(info.type)))
     return _pure_call(frame, expr, "json", args, hint)
 

@@ -21,7 +21,7 @@ from lmc.parser.lower.comprehensions import comprehension
 from lmc.parser.lower.constants import constant
 from lmc.parser.lower.control import branch
 from lmc.parser.lower.frame import Frame
-from lmc.types import BOOL, FLOAT, NEVER, STR, DictT, OptionalT, TupleT, Type
+from lmc.types import BOOL, FLOAT, NEVER, STR, DictT, TupleT, Type, plain_type
 
 _BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "**": "pow"}
 _COMPARE = {
@@ -211,7 +211,7 @@ def _dict(frame: Frame, expr: ast.DictExpr, hint: str) -> Operand:
 
 def _record(frame: Frame, expr: ast.RecordExpr, hint: str) -> Operand:
     type = _type(frame, expr)
-    type = type.inner if isinstance(type, OptionalT) else type
+    type = plain_type(type)
     if isinstance(type, DictT):
         return frame.value(DictMake, expr.span, type, hint, entries=())
     given = {field.name.text: expression(frame, field.value) for field in expr.fields}

@@ -5,7 +5,9 @@
         case Calc(e):   obs = calc(e)      %q: str = record.get(%act)[field = "query"] …
                                          } { %e: str = record.get(%act)[field = "expr"] … }
 
-Where the cases exhaust the type, the last one needs no test.
+Where the cases exhaust the type, the last one needs no test.  Alternatives that bind names are told apart once more inside the case:
+
+    case Search(q) | Calc(q): use(q)     %q: str = control.if(%is) { record.get(…)[field = "query"] } { …[field = "expr"] }
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def _cases(frame: Frame, cases: tuple[ast.Case, ...], subject: Operand, body: Bo
     case, rest = cases[0], cases[1:]
 
     def taken() -> None:
-        _bind(frame, case, subject)
+        _bind(frame, case.patterns, subject)
         body(case.body)
 
     if exhaustive and not rest or any(_always(p, subject) for p in case.patterns):
@@ -70,13 +72,15 @@ def _test(frame: Frame, pattern: ast.Pattern, subject: Operand) -> Operand:
     raise AssertionError(pattern)
 
 
-def _bind(frame: Frame, case: ast.Case, subject: Operand) -> None:
-    for pattern in case.patterns:
-        if not isinstance(pattern, ast.RecordPattern):
-            continue
-        bindings = frame.checked.patterns[pattern].bindings
-        if bindings and len(case.patterns) > 1:
-            frame.refuse(case.span, "a case with alternatives that bind names", "write one case for each")
-        for field, symbol in bindings:
-            value = frame.value(RecordGet, pattern.span, symbol.type, symbol.name, record=subject, field=field)
-            frame.names[symbol] = value
+def _bind(frame: Frame, patterns: tuple[ast.Pattern, ...], subject: Operand) -> None:
+    """Bind the names of the alternative that applies; all alternatives bind the same ones."""
+    pattern, rest = patterns[0], patterns[1:]
+    if not isinstance(pattern, ast.RecordPattern) or not frame.checked.patterns[pattern].bindings:
+        return
+    if rest and not _always(pattern, subject):
+        test = _test(frame, pattern, subject)
+        branch(frame, pattern.span, test, lambda: _bind(frame, (pattern,), subject), lambda: _bind(frame, rest, subject))
+        return
+    for field, symbol in frame.checked.patterns[pattern].bindings:
+        value = frame.value(RecordGet, pattern.span, symbol.type, symbol.name, record=subject, field=field)
+        frame.names[symbol] = value

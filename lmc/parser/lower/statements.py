@@ -215,11 +215,8 @@ def _resume(frame: Frame, statement: ast.Resume, place: _Place) -> None:
 
 
 def _fork(frame: Frame, statement: ast.Fork, place: _Place) -> None:
-    info = frame.checked.forks[statement]
-    if info.collect:
-        frame.refuse(statement.span, '`errors="collect"`')
     items = iterable(frame, statement.iterable) if statement.iterable is not None else None
-    options = default_options(frame, dict(info.options))
+    options = default_options(frame, dict(frame.checked.forks[statement].options))
 
     def body(statements: tuple[ast.Stmt, ...]) -> None:
         place.block(frame, statements)
