@@ -125,6 +125,7 @@ CODES: dict[str, str] = {
     "E0806": "a model file cannot be read",
     "E0807": "the cache folder cannot be written",
     "E0808": "the model's chat template cannot be used",
+    "E0809": "the model cannot look at pictures",
     "E0811": "a model with this configuration is not supported",
     "E0812": "an unknown key in a model's config.json",
     "E0815": "the tensors of a model do not fit its configuration",

@@ -60,7 +60,6 @@ def test_all_errors_come_with_their_sources():
 
 @pytest.mark.parametrize(("source", "at", "what"), [
     ('def f() -> str:\n    user: "x"\n    assistant: a = gen(grammar="start: A")\n    return a\n', 3, "grammar"),
-    ('def f(p: str) -> str:\n    user:\n        image(p)\n    assistant: a = gen()\n    return a\n', 3, "image"),
 ])
 def test_what_is_not_executed_yet_is_refused_with_its_place(source, at, what):
     (diagnostic,) = error(source).diagnostics

@@ -26,7 +26,6 @@ def test_there_is_a_program_in_every_chapter_that_needs_one():
 
 
 NOT_EXECUTED = {
-    "image": 'def f(p: str):\n    user: "${image(p)}"\n    assistant: gen()\n',
     "grammar": 'def f():\n    user: "a"\n    assistant: gen(grammar=r"start: /a/")\n',
     "contain themselves": "type Node:\n    below: list[Node]\n\ndef f(node: Node) -> str:\n    return json(node)\n",
 }

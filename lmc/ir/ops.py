@@ -69,6 +69,15 @@ class ContextAppend(Op):
     role: Role
 
 
+@op("context.image", Effect.FAIL)
+class ContextImage(Op):
+    """The context with a picture in the turn of `role`; `image` is a path or a data URL."""
+
+    context: Operand
+    image: Operand
+    role: Role
+
+
 # ----------------------------------------------------------------- generation
 
 

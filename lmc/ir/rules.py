@@ -119,6 +119,14 @@ def _context_append(op: ops.ContextAppend, tables: Tables) -> _Problems:
     yield from _want_results(op, CONTEXT)
 
 
+def _context_image(op: ops.ContextImage, tables: Tables) -> _Problems:
+    yield from _want(op.context, CONTEXT, "the context")
+    yield from _want(op.image, STR, "the picture")
+    yield from _want_results(op, CONTEXT)
+    if op.role is not ops.Role.USER:
+        yield f"shows a picture in a turn of `{op.role.value}`"
+
+
 _GEN_OPTIONS = {
     "max_tokens": INT, "min_tokens": INT, "temperature": FLOAT, "top_p": FLOAT, "top_k": INT, "min_p": FLOAT, "seed": INT,
     "frequency_penalty": FLOAT, "presence_penalty": FLOAT, "repetition_penalty": FLOAT, "logprobs": INT, "heal": BOOL,
@@ -356,7 +364,8 @@ def _hint(op: ops.HintPrefill | ops.HintRelease | ops.HintPin, tables: Tables) -
 
 
 _RULES: Mapping[type[Op], Callable[[Op, Tables], _Problems]] = {
-    ops.ContextNew: _context_new, ops.ContextAppend: _context_append, ops.Gen: _gen, ops.Select: _select, ops.Score: _score,
+    ops.ContextNew: _context_new, ops.ContextAppend: _context_append,
+    ops.ContextImage: _context_image, ops.Gen: _gen, ops.Select: _select, ops.Score: _score,
     ops.Fork: _fork, ops.Branches: _branches, ops.Map: _map, ops.If: _if, ops.For: _for, ops.While: _while, ops.Try: _try,
     ops.Fail: _fail, ops.Assert: _assert, ops.Call: _call, ops.ExternCall: _extern_call, ops.Const: _const,
     ops.TextConcat: _text_concat, ops.RecordMake: _record_make, ops.RecordGet: _record_get, ops.UnionIs: _union_is,

@@ -4,7 +4,8 @@
     session     tokens "yes", "no", "n", "o", …
     bound       constraint 0: its masks over these tokens
 
-Binding also checks that the model can do what the program asks: turns need a chat template.
+Binding also checks that the model can do what the program asks: turns need a chat template, pictures need eyes (which no model of
+this version has).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def bind(program: Program, session: Session, externs: Externs, opcodes: Mapping[
     faults = []
     if not session.has_template:
         faults += _turns_without_template(program, session.name)
+    faults += _images(program, session.name)
     constraints = []
     users = _constraint_users(program)
     for index, dfa in enumerate(program.constraints):
@@ -70,6 +72,12 @@ def _turns_without_template(program: Program, model: str) -> list[Diagnostic]:
             help = "take an instruction-tuned model, put a `chat_template.jinja` into its folder, or write the prompt in `raw:`"
             faults.append(Diagnostic("E0808", message, first.span, help=help))
     return faults
+
+
+def _images(program: Program, model: str) -> list[Diagnostic]:
+    places = [i.span for code in program.functions.values() for i in instructions(code.body) if i.opcode == "context.image"]
+    help = "describe the picture in text"
+    return [Diagnostic("E0809", f"`image` needs a model that has eyes, and {model} has none", span, help=help) for span in places]
 
 
 def _constraint_users(program: Program) -> dict[int, Instruction]:

@@ -3,6 +3,7 @@
     note = gen(Note, max_tokens=80)      GenCall; a Note
     label = select(Label)                SelectCall; a Label
     s = score(["yes", "no"])             ScoreCall; list[Scored]
+    image(path)                          ImageCall; whether the model has eyes is known when the program is bound to one
 
 A call is legal where the statement around it put it into `body.placed`: a whole statement, the right side of an assignment or a
 whole hole.
@@ -13,16 +14,16 @@ from __future__ import annotations
 import json
 
 from lmc.parser import ast
-from lmc.parser.check.arguments import infer_all
+from lmc.parser.check.arguments import infer_all, match_arguments
 from lmc.parser.check.body import Body
 from lmc.parser.check.constraints import check_regex
-from lmc.parser.check.model import UNKNOWN, GenCall, ScoreCall, SelectCall, TypeSymbol
+from lmc.parser.check.model import UNKNOWN, GenCall, ImageCall, ScoreCall, SelectCall, TypeSymbol
 from lmc.parser.check.options import GEN, check_options
 from lmc.parser.check.relations import is_str, known, type_text
 from lmc.parser.check.suggest import did_you_mean
 from lmc.parser.check.type_exprs import is_generable, resolve_type
 from lmc.regex.parse import RegexError
-from lmc.types import SCORED, STR, ListT, LiteralT, RangeT, Type
+from lmc.types import NONE, SCORED, STR, ListT, LiteralT, RangeT, Type
 
 _METHODS = ("token_length_normalized", "greedy_token", "unconditional_likelihood_normalized")
 
@@ -30,10 +31,7 @@ _METHODS = ("token_length_normalized", "greedy_token", "unconditional_likelihood
 def infer_generation(body: Body, call: ast.Call, name: str) -> Type:
     """The type of a call of `gen`, `select`, `score` or `image`."""
     if name == "image":
-        infer_all(body, call)
-        body.facts.error("E0901", "`image` is parsed, but this version does not execute it", call.function, "",
-                         "describe the picture in text")
-        return UNKNOWN
+        return _image(body, call)
     if _placed(body, call, name):
         _in_turn(body, call, name)
     if name == "gen":
@@ -62,6 +60,22 @@ def _in_turn(body: Body, call: ast.Call, name: str) -> None:
     where = f"in `{body.role}:`" if body.role else "outside a turn"
     body.facts.error("E0402", f"`{name}` cannot stand {where}", call.function, "the model writes in `assistant:` and `raw:` only",
                      f"open a turn for it: `assistant: x = {name}(…)`")
+
+
+def _image(body: Body, call: ast.Call) -> Type:
+    args = match_arguments(body, call, "image", ("value",), ("value",))
+    if args is None:
+        infer_all(body, call)
+        return UNKNOWN
+    body.expect(args[0], STR, "a picture")
+    if _placed(body, call, "image"):
+        if body.role == "user":
+            body.facts.calls[call] = ImageCall(args[0])
+            return NONE
+        where = f"in `{body.role}:`" if body.role else "in a part" if body.text_part else "outside a turn"
+        body.facts.error("E0402", f"`image` cannot stand {where}", call.function, "pictures are shown in `user:` only",
+                         "open a turn for it: `user: image(…)`")
+    return UNKNOWN
 
 
 # -------------------------------------------------------------------------- gen

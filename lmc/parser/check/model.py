@@ -218,7 +218,14 @@ class ScoreCall:
     options: ast.Expr | None
 
 
-Callee = FunctionCall | ExternCall | RecordCall | BuiltinCall | MethodCall | GenCall | SelectCall | ScoreCall
+@dataclass(frozen=True, slots=True)
+class ImageCall:
+    """`image(value)`: the picture at the path, or in the data URL, that `value` gives.  It has no value."""
+
+    value: ast.Expr
+
+
+Callee = FunctionCall | ExternCall | RecordCall | BuiltinCall | MethodCall | GenCall | SelectCall | ScoreCall | ImageCall
 
 
 # ----------------------------------------------------------- matches and forks

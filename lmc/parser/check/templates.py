@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lmc.parser import ast
 from lmc.parser.check.body import Body
-from lmc.parser.check.model import UNKNOWN, FunctionCall, GenCall, LocalKind, SelectCall
+from lmc.parser.check.model import UNKNOWN, FunctionCall, GenCall, ImageCall, LocalKind, SelectCall
 from lmc.parser.check.relations import fits_literal, is_scalar, known, needs_conversion, type_text
 from lmc.types import (
     STR, ContextT, DictT, FallibleT, ListT, LiteralT, NeverT, NoneT, OptionalT, RecordT, StrT, TupleT, Type, UnionT, plain_type,
@@ -33,9 +33,10 @@ def _hole(body: Body, hole: ast.Hole, prompt: bool) -> None:
     found = body.infer(hole.value)
     call = body.facts.calls.get(hole.value) if isinstance(hole.value, ast.Call) else None
     generates = isinstance(call, (GenCall, SelectCall))
+    shown = generates or isinstance(call, ImageCall)
     if hole.name is not None:
         _bind(body, hole, found, generates, prompt)
-    if generates or not known(found):
+    if shown or not known(found):
         return
     if isinstance(call, FunctionCall) and call.target.part is not None:
         body.facts.error("E0408", f"the part `{call.target.name}` cannot stand in a hole", hole.value, "",

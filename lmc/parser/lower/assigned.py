@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lmc.parser import ast
-from lmc.parser.check.model import Checked, FunctionCall, GenCall, LocalSymbol, SelectCall, Symbol
+from lmc.parser.check.model import Checked, FunctionCall, GenCall, ImageCall, LocalSymbol, SelectCall, Symbol
 from lmc.parser.lower.frame import HERE, Key
 
 
@@ -73,6 +73,6 @@ def _target(checked: Checked, target: ast.Expr) -> Iterator[LocalSymbol]:
 
 
 def _goes_on(checked: Checked, call: ast.Call) -> bool:
-    """Whether a call changes the current context: it generates, or calls a part."""
+    """Whether a call changes the current context: it generates, shows a picture, or calls a part."""
     info = checked.calls.get(call)
-    return isinstance(info, (GenCall, SelectCall)) or isinstance(info, FunctionCall) and info.target.part is not None
+    return isinstance(info, (GenCall, SelectCall, ImageCall)) or isinstance(info, FunctionCall) and info.target.part is not None

@@ -152,10 +152,6 @@ def _json(frame: Frame, expr: ast.Call, info: model.BuiltinCall, lower: Lower, h
     return _pure_call(frame, expr, "json", args, hint)
 
 
-def _image(frame: Frame, expr: ast.Call, info: model.BuiltinCall, lower: Lower, hint: str) -> Operand:
-    frame.refuse(expr.span, "`image`", "the models of this version have no eyes")
-
-
 _BUILTINS: Mapping[str, Callable[[Frame, ast.Call, model.BuiltinCall, Lower, str], Operand]] = {
-    "print": _print, "input": _input, "fail": _fail, "schema": _schema, "fields": _fields, "json": _json, "image": _image,
+    "print": _print, "input": _input, "fail": _fail, "schema": _schema, "fields": _fields, "json": _json,
 }

@@ -11,15 +11,15 @@ from __future__ import annotations
 from lmc.diagnostics import Span
 from lmc.ir.builder import literal
 from lmc.ir.core import Literal, Operand, Value
-from lmc.ir.ops import ContextAppend, Gen, ListMake, PureCall, Score, Select, SelectMethod, TextConcat
+from lmc.ir.ops import ContextAppend, ContextImage, Gen, ListMake, PureCall, Score, Select, SelectMethod, TextConcat
 from lmc.parser import ast
 from lmc.parser.check import model
 from lmc.parser.lower.expressions import expression
 from lmc.parser.lower.frame import Frame
-from lmc.types import BOOL, CONTEXT, SCORED, STR, ListT, StrT, Type
+from lmc.types import BOOL, CONTEXT, NONE, SCORED, STR, ListT, StrT, Type
 from lmc.values import text_of
 
-Generating = model.GenCall | model.SelectCall | model.ScoreCall
+Generating = model.GenCall | model.SelectCall | model.ScoreCall | model.ImageCall
 
 #: Options of `gen` that are operands of `lm.gen`; `regex` and `schema` are attributes.
 _OPERANDS = (
@@ -29,7 +29,7 @@ _OPERANDS = (
 
 
 def generating(frame: Frame, expr: ast.Expr) -> Generating | None:
-    """What the expression generates, if it is a call of `gen`, `select` or `score`."""
+    """What the expression does to the conversation, if it is a call of `gen`, `select`, `score` or `image`."""
     info = frame.checked.calls.get(expr) if isinstance(expr, ast.Call) else None
     return info if isinstance(info, Generating) else None
 
@@ -78,7 +78,7 @@ def _append(frame: Frame, span: Span, pieces: list[Operand]) -> None:
 
 
 def generate(frame: Frame, expr: ast.Call, follow: str | None, hint: str = "") -> Operand:
-    """A `gen`, `select` or `score`, whose value is given."""
+    """A `gen`, `select`, `score` or `image`, whose value is given."""
     info = generating(frame, expr)
     match info:
         case model.GenCall():
@@ -88,6 +88,10 @@ def generate(frame: Frame, expr: ast.Call, follow: str | None, hint: str = "") -
         case model.ScoreCall():
             options = _options(frame, expr, info)
             return frame.value(Score, expr.span, ListT(SCORED), hint, context=frame.context, options=options, role=frame.role)
+        case model.ImageCall(value):
+            image = expression(frame, value, "image")
+            frame.context = frame.value(ContextImage, expr.span, CONTEXT, "c", context=frame.context, image=image, role=frame.role)
+            return Literal(None, NONE)
     raise AssertionError(expr)
 
 
