@@ -121,5 +121,12 @@ async def _count(frame: Frame, step: Step, index: int) -> None:
 
 
 async def _round(frame: Frame, step: Step, index: int, plan: Plan, values: tuple[Any, ...]) -> Outcome:
+    """One round, or the test before it.  A budget that is used up inside names the loops around."""
+    instruction = step.instruction
     frame.enter(plan.params, values)
-    return await run_block(frame.round(step.instruction.attributes["site"], index), plan)
+    try:
+        return await run_block(frame.round(instruction.attributes["site"], index), plan)
+    except RunError as error:
+        if error.kind != "budget":
+            raise
+        raise noted(error, f"in round {index + 1:,} of the loop at {instruction.span}") from None

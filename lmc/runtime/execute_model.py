@@ -19,6 +19,7 @@ from lmc.runtime.failures import failure, located
 from lmc.runtime.frames import Frame
 from lmc.runtime.options import GenOptions, OptionError, resolve_options
 from lmc.runtime.plan import Step
+from lmc.runtime.report import Recorded, TokenChoice
 from lmc.runtime.request import Finish, Generated, GenerateRequest
 from lmc.types import LiteralT, StrT, Type
 from lmc.values import ValueMismatch, from_data, text_of
@@ -38,9 +39,11 @@ async def gen(frame: Frame, step: Step) -> None:
         prompt = prompter.prompt(context, role, heal=options.heal)
     except ContextError as error:
         raise failure("E0840", str(error), instruction.span, kind="value") from None
-    instance.count_call(where, instruction.span)
+    call = instance.count_call(where, instruction.span)
     request = _request(frame, instruction, prompt, options, instance.tokens_left(where, instruction.span))
     generated = await _generate(frame, instruction, request)
+    if options.logprobs:
+        instance.recorded[call] = _recorded(frame, instruction, generated)
     if request.max_tokens < options.max_tokens and generated.finish is Finish.LENGTH:
         raise instance.out_of_tokens(where, instruction.span)
     value = _value(frame, instruction, request, generated)
@@ -85,6 +88,16 @@ async def _generate(frame: Frame, instruction: Instruction, request: GenerateReq
         raise located(error, instruction.span) from None
     instance.usage += generated.usage
     return generated
+
+
+def _recorded(frame: Frame, instruction: Instruction, generated: Generated) -> Recorded:
+    tokenizer = frame.instance.bound.session.tokenizer
+
+    def text(token: int) -> str:
+        return tokenizer.decode_bytes([token]).decode(errors="replace")
+
+    tokens = (TokenChoice(text(t.id), t.logprob, tuple((text(i), p) for i, p in t.top)) for t in generated.logprobs)
+    return Recorded(str(instruction.span), generated.text, tuple(tokens))
 
 
 def _value(frame: Frame, instruction: Instruction, request: GenerateRequest, generated: Generated) -> Any:

@@ -17,7 +17,7 @@ from lmc.backend.program import Program
 from lmc.diagnostics import RunError, Span
 from lmc.runtime.binding import Bound
 from lmc.runtime.failures import failure
-from lmc.runtime.report import Report
+from lmc.runtime.report import Recorded, Report
 from lmc.runtime.request import Usage
 
 
@@ -68,7 +68,7 @@ def program_seed(options: RunOptions, program: Program) -> int:
 class Instance:
     """The state of one run that all its frames share."""
 
-    __slots__ = ("bound", "options", "sinks", "seed", "calls", "usage", "idle", "warnings", "_start", "_end")
+    __slots__ = ("bound", "options", "sinks", "seed", "calls", "usage", "idle", "warnings", "recorded", "_start", "_end")
 
     def __init__(self, bound: Bound, options: RunOptions, sinks: Sinks):
         self.bound = bound
@@ -80,6 +80,8 @@ class Instance:
         #: Rounds of loops and calls of functions since the model was asked last.
         self.idle = 0
         self.warnings: list[str] = []
+        #: By the number of the call, because side by side they end in any order.
+        self.recorded: dict[int, Recorded] = {}
         self._start = time.monotonic()
         self._end: float | None = None
 
@@ -88,14 +90,15 @@ class Instance:
         key = f"{self.seed}\0{self.options.row}\0{path}{site}"
         return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
 
-    def count_call(self, where: str, span: Span | None) -> None:
-        """Before the model is asked.  `where` names the function that asks."""
+    def count_call(self, where: str, span: Span | None) -> int:
+        """Before the model is asked; gives the call's number.  `where` names the function that asks."""
         most = self.options.budgets.calls
         if self.calls >= most:
             message = f"the run has made {most:,} calls of the model, its budget"
             raise _over_budget(message, where, span, "--max-calls", "max_calls")
         self.calls += 1
         self.idle = 0
+        return self.calls
 
     def count_round(self, what: str, where: str, span: Span | None) -> None:
         """Before a round of a loop, or a call of a function.  `what` names it."""
@@ -129,7 +132,8 @@ class Instance:
         """The numbers so far, or of the whole run once it is over."""
         seconds = (self._end or time.monotonic()) - self._start
         usage = self.usage
-        return Report(self.calls, usage.generated, usage.cached, usage.computed, seconds, self.seed, tuple(self.warnings))
+        recorded = tuple(self.recorded[call] for call in sorted(self.recorded))
+        return Report(self.calls, usage.generated, usage.cached, usage.computed, seconds, self.seed, tuple(self.warnings), recorded)
 
 
 def _over_budget(message: str, where: str, span: Span | None, flag: str = "", argument: str = "") -> RunError:

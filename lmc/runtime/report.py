@@ -9,6 +9,27 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
+class TokenChoice:
+    """A token that was chosen, its natural log-probability before masks and penalties, and the best alternatives, best first.
+
+    `text` is the token's own; half a character shows as `\ufffd`, a control token as the empty text.
+    """
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What `gen(logprobs=N)` recorded: `where` the `gen` stands, its value as text, and its tokens in order."""
+
+    where: str
+    text: str
+    tokens: tuple[TokenChoice, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a run did.
 
@@ -18,6 +39,7 @@ class Report:
     seconds: wall-clock time
     seed: the program seed; the same one gives the same run
     warnings: what the reader of the result should know (a text that ended at the model's context), in order
+    logprobs: of each generation with the option `logprobs`, in the order in which they were asked for
     """
 
     calls: int = 0
@@ -27,12 +49,14 @@ class Report:
     seconds: float = 0.0
     seed: int = 0
     warnings: tuple[str, ...] = ()
+    logprobs: tuple[Recorded, ...] = ()
 
     def beside(self, other: Report) -> Report:
         """Both runs together, side by side: the time is the longer one, the seed that of `other`."""
         return replace(other, calls=self.calls + other.calls, generated=self.generated + other.generated,
                        cached=self.cached + other.cached, computed=self.computed + other.computed,
-                       seconds=max(self.seconds, other.seconds), warnings=self.warnings + other.warnings)
+                       seconds=max(self.seconds, other.seconds), warnings=self.warnings + other.warnings,
+                       logprobs=self.logprobs + other.logprobs)
 
 
 def summary_line(report: Report) -> str:
