@@ -19,7 +19,8 @@ from typing import Any
 
 from lmc.compiler import compile_file
 from lmc.parser.check import check
-from lmc.runtime.context import Context
+from lmc.types import NONE, Type
+from lmc.values import to_data
 from tests.runtime.programs import TOKENS, Ended, dry_session, scripted_session, writes
 from tests.runtime.programs import run as run_machine
 
@@ -31,6 +32,12 @@ class Ran(Ended):
     requests: list[Any] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
     peak: int = 0
+    result: Type = NONE
+
+    @property
+    def data(self) -> Any:
+        """The value as JSON data."""
+        return to_data(self.value, self.result)
 
     @property
     def message(self) -> str:
@@ -47,7 +54,7 @@ def run(text: str, folder: Path, *args: Any, name: str = "main", answer: Callabl
     ended = run_machine(program, session, name, *args, **options)
     requests = session.requests
     return Ran(ended.value, ended.error, ended.report, ended.printed, ended.streamed, requests,
-               [spelled(r.prompt) for r in requests], session.peak)
+               [spelled(r.prompt) for r in requests], session.peak, program.functions[name].result)
 
 
 def value(text: str, folder: Path, *args: Any, **options: Any) -> Any:
@@ -87,6 +94,3 @@ def spelled(ids: Any) -> str:
     """Token ids as text, control tokens as they are spelled."""
     return b"".join(TOKENS.control_text(i).encode() or TOKENS.token_bytes[i] for i in ids).decode()
 
-
-def is_context(found: Any) -> bool:
-    return isinstance(found, Context)
