@@ -160,11 +160,11 @@ def _record(data: Any, type: RecordT, path: str) -> Record:
     if isinstance(data, Record):
         if data.type == type:
             return data
-        raise ValueMismatch(path, f"a {type.name}", to_data(data))
+        raise ValueMismatch(path, f"{_named(type)}", to_data(data))
     if not isinstance(data, dict):
         names = [f.name for f in type.fields]
         if data is None or isinstance(data, (str, int, float, list, tuple)) or not all(hasattr(data, n) for n in names):
-            raise ValueMismatch(path, f"a {type.name}", data)
+            raise ValueMismatch(path, f"{_named(type)}", data)
         data = {n: getattr(data, n) for n in names}
     unknown = [k for k in data if type.field(k) is None]
     if unknown:
@@ -176,8 +176,12 @@ def _record(data: Any, type: RecordT, path: str) -> Record:
         elif field.default is not None:
             values.append(from_data(json.loads(field.default), field.type, f"{path}.{field.name}"))
         else:
-            raise ValueMismatch(path, f"a {type.name} with the field `{field.name}`", data)
+            raise ValueMismatch(path, f"{_named(type)} with the field `{field.name}`", data)
     return Record(type, tuple(values))
+
+
+def _named(type: RecordT) -> str:
+    return f"{'an' if type.name.startswith(('A', 'E', 'I', 'O', 'U')) else 'a'} {type.name}"
 
 
 def _union(data: Any, type: UnionT, path: str) -> Record:
