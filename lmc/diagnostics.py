@@ -93,10 +93,14 @@ class RunError(LmcError):
         self.raw = raw
 
 
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """In order of place; those without one come last."""
+    return sorted(diagnostics, key=lambda d: (d.span is None, d.span or Span("", 0, 0, 0, 0)))
+
+
 def render_all(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> str:
     """All diagnostics in order of place, a blank line between two."""
-    ordered = sorted(diagnostics, key=lambda d: (d.span is None, d.span or Span("", 0, 0, 0, 0)))
-    return "\n\n".join(render(d, sources.get(d.span.file) if d.span else None) for d in ordered)
+    return "\n\n".join(render(d, sources.get(d.span.file) if d.span else None) for d in in_order(diagnostics))
 
 
 def render(diagnostic: Diagnostic, source: str | None) -> str:

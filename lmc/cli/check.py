@@ -10,8 +10,10 @@ from lmc.diagnostics import CompileError, Diagnostic, Severity, render_all
 
 @click.command("check")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True,
+              help="For people on standard error; as JSON lines or SARIF 2.1.0 on standard output.")
 @click.option("--quiet", "-q", is_flag=True, help="Diagnostics only, no count.")
-def check(files: tuple[str, ...], quiet: bool) -> int:
+def check(files: tuple[str, ...], form: str, quiet: bool) -> int:
     """Check programs; exit 1 if one has errors."""
     found: dict[tuple[object, ...], Diagnostic] = {}
     sources: dict[str, str] = {}
@@ -20,12 +22,26 @@ def check(files: tuple[str, ...], quiet: bool) -> int:
         sources.update(texts)
         # A file that two programs import is reported once.
         found.update({(d.code, d.span, d.message): d for d in diagnostics})
-    if found:
-        click.echo(render_all(found.values(), sources), err=True)
+    _show(list(found.values()), sources, form)
     errors = sum(d.severity is Severity.ERROR for d in found.values())
-    if not quiet:
+    if form == "text" and not quiet:
         click.echo(("\n" if found else "") + _count(errors, len(found) - errors, len(files)), err=True)
     return WRONG if errors else OK
+
+
+def _show(diagnostics: list[Diagnostic], sources: dict[str, str], form: str) -> None:
+    if form == "text":
+        if diagnostics:
+            click.echo(render_all(diagnostics, sources), err=True)
+        return
+    from lmc.diagnostic_formats import as_json_lines, as_sarif
+
+    if form == "json":
+        click.echo(as_json_lines(diagnostics), nl=False)
+    else:
+        from importlib.metadata import version
+
+        click.echo(as_sarif(diagnostics, version("lmc")), nl=False)
 
 
 def _check_file(file: str) -> tuple[tuple[Diagnostic, ...], dict[str, str]]:
