@@ -45,10 +45,10 @@ def check_match(body: Body, statement: ast.Match) -> None:
         body.block(case.body)
         ends.append(body.flow)
     exhaustive = wild or known(subject) and not left
-    if not exhaustive and known(subject):
-        _report_missing(body, statement, subject, left)
+    # Where a missing case is reported, what follows is checked as if it were there.
+    told = not exhaustive and known(subject) and _report_missing(body, statement, subject, left)
     body.facts.matches[statement] = MatchInfo(subject, exhaustive)
-    body.flow = _after(entry, ends, exhaustive or not known(subject))
+    body.flow = _after(entry, ends, exhaustive or told or not known(subject))
 
 
 def _after(entry: Flow, ends: list[Flow], exhaustive: bool) -> Flow:
@@ -77,13 +77,14 @@ def _atoms(type: Type) -> set[Atom]:
     return {_REST}
 
 
-def _report_missing(body: Body, statement: ast.Match, subject: Type, left: set[Atom]) -> None:
+def _report_missing(body: Body, statement: ast.Match, subject: Type, left: set[Atom]) -> bool:
     if left == {_REST} and plain_type(subject) == subject:
-        return  # a text or number: a value that no case names falls through, as in Python
+        return False  # a text or number: a value that no case names falls through, as in Python
     names = sorted(_atom_text(a, subject) for a in left)
     shown = ", ".join(f"`{n}`" for n in names[:6]) + (" and others" if len(names) > 6 else "")
     body.facts.error("E0316", f"this `match` does not say what happens for {shown}", statement.subject,
                      f"this is `{type_text(subject)}`", "add the missing case, or `case _:` for all others")
+    return True
 
 
 def _atom_text(atom: Atom, subject: Type) -> str:
