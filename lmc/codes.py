@@ -150,6 +150,7 @@ CODES: dict[str, str] = {
     "E0851": "a wrong argument",
     "E0852": "no such function in the program",
     "E0853": "a file cannot be read or written",
+    "E0854": "no such pass",
     # E09 IR, artifacts, and what this version does not execute
     "E0901": "parsed and checked, but not executed by this version",
     "E0902": "the text form of the IR cannot be read",

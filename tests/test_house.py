@@ -19,7 +19,7 @@ FLOORS = {
     "runtime": {"backend.program", "backend.serialize"},
     "compiler": {"parser", "passes", "backend", "ir"},
     "embed": {"compiler", "runtime", "backend.program", "backend.serialize"},
-    "cli": {"compiler", "embed", "runtime", "backend", "ir", "parser"},
+    "cli": {"compiler", "embed", "runtime", "backend", "ir", "parser", "passes"},
 }
 
 

@@ -3,21 +3,18 @@
     lmc compile judge.lmp -o judge.lmpc
     lmc compile judge.lmp --emit-ir
     lmc compile judge.lmp --emit=ast|ir|program
+    lmc compile judge.lmp --emit-ir --print-after=changed --time-passes
 """
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from collections.abc import Iterator
-from enum import Enum
 from pathlib import Path
-from typing import Any
 
 import click
 
 from lmc.cli.exits import OK
-from lmc.diagnostics import Diagnostic, Span, UsageError, render_all
+from lmc.diagnostics import Diagnostic, UsageError, render_all
 
 
 @click.command("compile")
@@ -25,16 +22,24 @@ from lmc.diagnostics import Diagnostic, Span, UsageError, render_all
 @click.option("--emit", type=click.Choice(["ast", "ir", "program"]), help="Print this form instead of writing an artifact.")
 @click.option("--emit-ir", is_flag=True, help="The same as --emit=ir.")
 @click.option("-O", "level", type=click.Choice(["0", "1"]), default="1", help="0: as written, 1: optimised. Default: 1.")
+@click.option("--passes", metavar="A,B", help="Run these passes instead of those of -O.")
+@click.option("--print-after", metavar="PASS", help="Print the IR after this pass, after `all`, or after each that `changed` it.")
+@click.option("--time-passes", is_flag=True, help="Print how long each pass took.")
+@click.option("--stats", is_flag=True, help="Print how many ops each pass left.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False),
               help="Where it goes. Default: the artifact beside FILE, forms to standard output.")
-def compile_command(file: str, emit: str | None, emit_ir: bool, level: str, output: str | None) -> int:
+def compile_command(file: str, emit: str | None, emit_ir: bool, level: str, passes: str | None, print_after: str | None,
+                    time_passes: bool, stats: bool, output: str | None) -> int:
     """Compile a program to an artifact (.lmpc), or print one of its forms."""
+    from lmc.cli.pass_log import PassLog, chosen_passes
     from lmc.compiler import compile_file
 
     if emit == "ast" and not emit_ir:
         _write_text(_ast(file), output)
         return OK
-    compiled = compile_file(file, level=int(level))
+    log = PassLog(print_after, timed=time_passes, counted=stats)
+    compiled = compile_file(file, level=int(level), passes=chosen_passes(passes), observe=log.note)
+    log.show()
     if compiled.warnings:
         click.echo(render_all(compiled.warnings, compiled.checked.sources), err=True)
     if emit_ir or emit == "ir":
@@ -55,30 +60,14 @@ def compile_command(file: str, emit: str | None, emit_ir: bool, level: str, outp
 def _ast(file: str) -> str:
     """The tree of the one file, errors in it reported."""
     from lmc.diagnostics import CompileError
+    from lmc.parser.ast_text import format_tree
     from lmc.parser.parse import parse_file, read_source
 
     text = read_source(file)
     parsed = parse_file(file, text)
     if parsed.diagnostics:
         raise CompileError(parsed.diagnostics, {file: text})
-    return "\n".join(_tree(parsed.file, "", ""))
-
-
-def _tree(value: Any, name: str, margin: str) -> Iterator[str]:
-    """One line for each node and leaf, fields by name, spans left out."""
-    label = f"{name}: " if name else ""
-    if dataclasses.is_dataclass(value) and not isinstance(value, Span):
-        yield f"{margin}{label}{type(value).__name__}"
-        for field in dataclasses.fields(value):
-            inner = getattr(value, field.name)
-            if not isinstance(inner, Span):
-                yield from _tree(inner, field.name, margin + "  ")
-    elif isinstance(value, tuple) and value:
-        yield f"{margin}{label}"
-        for inner in value:
-            yield from _tree(inner, "-", margin + "  ")
-    else:
-        yield f"{margin}{label}{value.value if isinstance(value, Enum) else repr(value)}"
+    return format_tree(parsed.file)
 
 
 def _write_text(text: str, output: str | None) -> None:

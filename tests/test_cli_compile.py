@@ -1,0 +1,69 @@
+"""What `lmc compile` prints about the passes."""
+
+import re
+
+import pytest
+
+from lmc.cli.entry import run_command
+from lmc.ir.printer import print_module
+from lmc.ir.reader import read_module
+
+PROGRAM = '''def f(name: str) -> str:
+    user: "Hello "
+    user: "${name}"
+    assistant: a = gen(max_tokens=1 + 2)
+    return a
+'''
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f.lmp").write_text(PROGRAM, encoding="utf-8")
+    return "f.lmp"
+
+
+def modules(text: str) -> dict[str, str]:
+    """The printed modules by what is said before each."""
+    return dict(re.findall(r"^; after (\w+ \([\w ]+\))\n(module .*?^})$", text, re.M | re.S))
+
+
+def test_print_after_each_that_changed(program, capsys):
+    assert run_command(["compile", program, "--emit-ir", "--print-after=changed"]) == 0
+    out, err = capsys.readouterr()
+    printed = modules(err)
+    assert "lower (changed)" in printed and "merge_text (changed)" in printed
+    assert not any("nothing" in name for name in printed)
+    for text in printed.values():
+        assert print_module(read_module(text)).rstrip() == text.rstrip()
+    assert list(printed.values())[-1].strip() == out.strip()
+
+
+def test_print_after_all_and_one(program, capsys):
+    assert run_command(["compile", program, "--emit-ir", "--print-after=all"]) == 0
+    everything = modules(capsys.readouterr().err)
+    assert run_command(["compile", program, "--emit-ir", "--print-after=fold"]) == 0
+    one = modules(capsys.readouterr().err)
+    assert len(one) == 1 and len(everything) > 2 and one.items() <= everything.items()
+
+
+def test_passes_are_chosen_by_name(program, capsys):
+    assert run_command(["compile", program, "--emit-ir", "--passes=merge_text"]) == 0
+    merged = capsys.readouterr().out
+    assert merged.count("context.append") == 1 and "pure.call(1, 2)" in merged
+    assert run_command(["compile", program, "--emit-ir", "-O0"]) == 0
+    assert capsys.readouterr().out.count("context.append") == 2
+
+
+@pytest.mark.parametrize("option", ["--passes=fold,hoist", "--print-after=hoist"])
+def test_an_unknown_pass(program, capsys, option):
+    assert run_command(["compile", program, "--emit-ir", option]) == 2
+    assert "E0854" in (err := capsys.readouterr().err) and "`hoist`" in err and "merge_text" in err
+
+
+def test_times_and_counts(program, capsys):
+    assert run_command(["compile", program, "--emit-ir", "--time-passes", "--stats"]) == 0
+    err = capsys.readouterr().err
+    rows = re.findall(r"^(\w+) +([\d.]+) +(\d+)$", err, re.M)
+    assert [name for name, _, _ in rows][0] == "lower" and {"fold", "merge_text", "dead_code"} <= {name for name, _, _ in rows}
+    assert int(rows[-1][2]) < int(rows[0][2])
