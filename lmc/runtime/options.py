@@ -38,8 +38,8 @@ class GenOptions:
 
 
 #: Options that `config:` and the command line may set for the whole program.  `seed` there is the program seed, not a `gen`'s.
-PROGRAM_OPTIONS = ("max_tokens", "min_tokens", "temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty",
-                   "repetition_penalty", "heal", "stream")
+PROGRAM_OPTIONS = ("max_tokens", "min_tokens", "stop", "temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty",
+                   "repetition_penalty", "logit_bias", "logprobs", "heal", "ignore_eos", "stream")
 
 _DEFAULTS: dict[str, Any] = {
     "max_tokens": 256, "min_tokens": 0, "stop": (), "temperature": 0.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "seed": None,
