@@ -46,7 +46,7 @@ def test_passes_keep_every_generation_and_its_site():
 def test_observer_sees_lowering_and_each_pass():
     seen = []
     compiled("def f() -> int:\n    return 1 + 2\n", observe=lambda name, before, after: seen.append((name, before is after)))
-    assert seen == [("lower", True), ("fold", False), ("merge_text", True), ("dead_code", True)]
+    assert seen == [("lower", True), ("fold", False), ("merge_text", True), ("parallelise", True), ("dead_code", True)]
     module = compiled("def f() -> int:\n    return 1 + 2\n", passes=()).module
     assert "pure.call(1, 2)" in print_module(module)
 

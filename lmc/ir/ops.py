@@ -165,7 +165,7 @@ class Branches(Op):
 
 @op("lm.map")
 class Map(Op):
-    """A comprehension: `body(element)` for each element of `items`; the result is the list of what it yields.
+    """A comprehension: `body(element)` for each element of `items`; each result is the list of what it yields, column by column.
 
     Iterations run side by side, but those that reach a `HOST` effect run in order.
     """

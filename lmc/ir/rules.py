@@ -17,7 +17,7 @@ from lmc.ir.core import Block, Extern, Function, Module, Op, Operand
 from lmc.ir.fits import fits, is_text
 from lmc.pure import PURE
 from lmc.types import (
-    BOOL, CONTEXT, ERROR, FLOAT, INT, SCORED, STR, DictT, FallibleT, ListT, RecordT, TupleT, Type, UnionT, plain_type,
+    BOOL, CONTEXT, ERROR, FLOAT, INT, SCORED, STR, DictT, ListT, RecordT, TupleT, Type, UnionT, records_in,
 )
 from lmc.values import ValueMismatch, from_data
 
@@ -190,8 +190,8 @@ def _map(op: ops.Map, tables: Tables) -> _Problems:
     yield from _want_list(op.items, "what is mapped")
     if isinstance(op.items.type, ListT):
         yield from _want_args(op.body, op.items.type.element)
-    if len(op.results) != 1 or not isinstance(op.results[0].type, ListT):
-        yield "its result is one list"
+    if not all(isinstance(r.type, ListT) for r in op.results):
+        yield "its results are lists"
 
 
 # ----------------------------------------------------------------------- control
@@ -291,7 +291,7 @@ def _record_make(op: ops.RecordMake, tables: Tables) -> _Problems:
 
 
 def _record_get(op: ops.RecordGet, tables: Tables) -> _Problems:
-    members = _records_in(op.record.type)
+    members = records_in(op.record.type)
     types = [f.type for m in members if (f := m.field(op.field))]
     if not types:
         yield f"a {op.record.type} has no field `{op.field}`"
@@ -300,15 +300,8 @@ def _record_get(op: ops.RecordGet, tables: Tables) -> _Problems:
         yield f"the field `{op.field}` is a {types[0]}, its result a {op.results[0].type}"
 
 
-def _records_in(t: Type) -> tuple[RecordT, ...]:
-    """The records that a value of the type may be."""
-    plain = plain_type(t)
-    members = plain.members if isinstance(plain, UnionT) else (plain,) if isinstance(plain, RecordT) else ()
-    return (*members, ERROR) if isinstance(t, FallibleT) else members
-
-
 def _union_is(op: ops.UnionIs, tables: Tables) -> _Problems:
-    if op.member not in [m.name for m in _records_in(op.value.type)]:
+    if op.member not in [m.name for m in records_in(op.value.type)]:
         yield f"a {op.value.type} is never a `{op.member}`"
     yield from _want_results(op, BOOL)
 

@@ -1,8 +1,8 @@
 """The passes, in order.
 
 `fold` comes first: it makes literals of what the others look at, and brings branches to the surface that are always taken.
-`merge_text` then sees the runs of appends as they will be.  `dead_code` comes last and takes away what the others left without a
-reader.
+`merge_text` then sees the runs of appends as they will be.  `parallelise` splits loops once their bodies are as small as they get.
+`dead_code` comes last and takes away what the others left without a reader.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from lmc.ir.verifier import verify
 from lmc.passes.dead_code import dead_code
 from lmc.passes.fold import fold
 from lmc.passes.merge_text import merge_text
+from lmc.passes.parallelise import parallelise
 
 Pass = Callable[[Module], Module]
 
 PIPELINE_O0: tuple[Pass, ...] = ()
-PIPELINE: tuple[Pass, ...] = (fold, merge_text, dead_code)
+PIPELINE: tuple[Pass, ...] = (fold, merge_text, parallelise, dead_code)
 
 #: Every pass by its name, for `--passes a,b`.
 PASSES: dict[str, Pass] = {p.__name__: p for p in PIPELINE}
@@ -41,4 +42,4 @@ def run_passes(module: Module, level: int = 1, names: tuple[str, ...] | None = N
     return module
 
 
-__all__ = ["PASSES", "PIPELINE", "PIPELINE_O0", "Pass", "dead_code", "fold", "merge_text", "run_passes"]
+__all__ = ["PASSES", "PIPELINE", "PIPELINE_O0", "Pass", "dead_code", "fold", "merge_text", "parallelise", "run_passes"]

@@ -48,7 +48,7 @@ from lmc.ir.core import Block, Effect, Function, Module, Op, Value, blocks, oper
 from lmc.ir.effects import function_effects, op_effect
 from lmc.ir.ops import ContextAppend, Gen, If, PureCall, Select, Try, Yield
 from lmc.passes.rewriting import rewrite_module
-from lmc.types import BoolT, FloatT, IntT, LiteralT, RangeT, StrT
+from lmc.passes.total import cannot_fail
 
 
 def dead_code(module: Module) -> Module:
@@ -108,16 +108,7 @@ class _Liveness:
 
     def _droppable(self, op: Op) -> bool:
         if isinstance(op, PureCall):
-            return _cannot_fail(op)
+            return cannot_fail(op)
         if isinstance(op, ContextAppend):
             return self.turns.get(op.context) is op.role
         return op_effect(op, self.effects) == Effect.PURE
-
-
-#: Functions that give a result for all operands of scalar types.
-_TOTAL = frozenset({"eq", "ne", "not", "bool", "lower", "upper", "strip", "lstrip", "rstrip", "startswith", "endswith"})
-
-
-def _cannot_fail(op: PureCall) -> bool:
-    scalars = (StrT, IntT, RangeT, FloatT, BoolT, LiteralT)
-    return op.function in _TOTAL and all(isinstance(a.type, scalars) for a in op.args)

@@ -36,11 +36,11 @@ from typing import Any
 
 from lmc.ir.builder import literal, rebuild
 from lmc.ir.core import Function, Literal, Module, Op, Operand, Value
-from lmc.ir.ops import Assert, Const, If, ListMake, PureCall, RecordGet, RecordMake, TextConcat
+from lmc.ir.ops import Assert, Const, If, ListMake, PureCall, RecordGet, RecordMake, TextConcat, UnionIs
 from lmc.passes.rewriting import Rewritten, rewrite_function, rewrite_module
 from lmc.passes.text_pieces import joined
 from lmc.pure import PureError, call_pure
-from lmc.types import RecordT, StrT, UnionT
+from lmc.types import RecordT, StrT, UnionT, records_in
 from lmc.values import from_data, to_json
 
 #: A longer text or list is left to the run: an artifact should not hold what `"-" * 1000000` gives.
@@ -74,8 +74,10 @@ class _Folder:
                 return self._pure_call(op)
             case TextConcat():
                 return _text_concat(op)
-            case RecordGet() if op.record in self.records:
-                return [], {op.results[0]: self._field(op)}
+            case RecordGet() if (field := self._field(op)) is not None:
+                return [], {op.results[0]: field}
+            case UnionIs() if (known := _member(op)) is not None:
+                return [], {op.results[0]: literal(known)}
             case If() if isinstance(op.condition, Literal):
                 return _if(op)
             case Assert() if isinstance(op.condition, Literal) and op.condition.value is True:
@@ -92,10 +94,11 @@ class _Folder:
             case RecordMake():
                 self.records[op.results[0]] = op
 
-    def _field(self, op: RecordGet) -> Operand:
-        made = self.records[op.record]
-        names = [f.name for f in made.results[0].type.fields]
-        return made.values[names.index(op.field)]
+    def _field(self, op: RecordGet) -> Operand | None:
+        """The field of a record made here; None too where a case that never applies takes it for another record."""
+        made = self.records.get(op.record)
+        names = [f.name for f in made.results[0].type.fields] if made is not None else []
+        return made.values[names.index(op.field)] if op.field in names else None
 
     def _pure_call(self, op: PureCall) -> Rewritten:
         if not all(isinstance(a, Literal) or a in self.known for a in op.args):
@@ -113,6 +116,14 @@ class _Folder:
             return [op], {}
         self.known[result] = value
         return [Const(op.results, op.span, text)], {}
+
+
+def _member(op: UnionIs) -> bool | None:
+    """Whether the value is of the record type, where its own type says so."""
+    found = op.value.type
+    if op.member not in [r.name for r in records_in(found)]:
+        return False
+    return True if isinstance(found, RecordT) else None
 
 
 def _text_concat(op: TextConcat) -> Rewritten:

@@ -61,7 +61,7 @@ def test_observe_sees_each_pass_and_whether_it_changed():
     seen = []
     body = 'func @f() -> int {\n  %x: int = pure.call(2, 3)[function = "add"]\n  control.return(%x)\n}'
     run_passes(read_module(module_text(body)), observe=lambda name, before, after: seen.append((name, before is after)))
-    assert seen == [("fold", False), ("merge_text", True), ("dead_code", True)]
+    assert seen == [("fold", False), ("merge_text", True), ("parallelise", True), ("dead_code", True)]
     assert [p.__name__ for p in PIPELINE] == [name for name, _ in seen]
 
 
