@@ -74,7 +74,8 @@ def named_type_from_data(data: Any, named: Named) -> RecordT | UnionT:
 
 
 def _members(names: Any, named: Named) -> tuple[RecordT, ...]:
-    members = [named.get(name) if isinstance(name, str) else None for name in names] if isinstance(names, list) else []
+    known = {t.name: t for t in BUILTIN_RECORDS} | dict(named)
+    members = [known.get(name) if isinstance(name, str) else None for name in names] if isinstance(names, list) else []
     if not members or not all(isinstance(m, RecordT) for m in members):
         raise TypeTextError(f"a union needs the names of known records, found {names!r}", 0)
     return tuple(members)

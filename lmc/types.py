@@ -192,6 +192,13 @@ def plain_type(t: Type) -> Type:
     return t
 
 
+def records_in(t: Type) -> tuple[RecordT, ...]:
+    """The records that a value of the type may be: itself, the members of a union, `Error`."""
+    plain = plain_type(t)
+    members = plain.members if isinstance(plain, UnionT) else (plain,) if isinstance(plain, RecordT) else ()
+    return (*members, ERROR) if isinstance(t, FallibleT) else members
+
+
 def base_type(t: Type) -> Type:
     """The type without its refinement: `1..5` is an `int`, `"A" | "B"` a `str`."""
     match t:

@@ -70,7 +70,8 @@ class _Reader:
 
     def _union(self, name: str) -> UnionT:
         start = self.cursor.here
-        members = [self.types.get(member) for member in self._symbols("|")]
+        known = {t.name: t for t in BUILTIN_RECORDS} | self.types
+        members = [known.get(member) for member in self._symbols("|")]
         if not all(isinstance(m, RecordT) for m in members):
             self.cursor.fail_at(start, f"the members of `@{name}` must be records that stand above it")
         return UnionT(name, tuple(members))

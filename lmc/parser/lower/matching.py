@@ -13,14 +13,16 @@ Where the cases exhaust the type, the last one needs no test.  Alternatives that
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from lmc.diagnostics import Span
 from lmc.ir.builder import literal
 from lmc.ir.core import Operand
 from lmc.ir.ops import PureCall, RecordGet, UnionIs
 from lmc.parser import ast
 from lmc.parser.lower.control import branch
 from lmc.parser.lower.frame import Frame
-from lmc.types import BOOL, RecordT
+from lmc.types import BOOL, RecordT, records_in
 
 Body = Callable[[tuple[ast.Stmt, ...]], None]
 
@@ -28,10 +30,26 @@ Body = Callable[[tuple[ast.Stmt, ...]], None]
 def match_cases(frame: Frame, statement: ast.Match, subject: Operand, body: Body) -> None:
     """Lower the cases; `body` writes the statements of one."""
     info = frame.checked.matches[statement]
-    _cases(frame, statement.cases, subject, body, exhaustive=info.exhaustive)
+    cases = [_Case(case.span, patterns, case.body) for case in statement.cases if (patterns := _possible(frame, case, subject))]
+    _cases(frame, cases, subject, body, exhaustive=info.exhaustive)
 
 
-def _cases(frame: Frame, cases: tuple[ast.Case, ...], subject: Operand, body: Body, *, exhaustive: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A case with those of its patterns that can apply."""
+
+    span: Span
+    patterns: tuple[ast.Pattern, ...]
+    body: tuple[ast.Stmt, ...]
+
+
+def _possible(frame: Frame, case: ast.Case, subject: Operand) -> tuple[ast.Pattern, ...]:
+    """A name that may hold several types stands for one value here, of which more may be known: `a: Action = Calc("1")`."""
+    return tuple(p for p in case.patterns if not isinstance(p, ast.RecordPattern)
+                 or frame.checked.patterns[p].type in records_in(subject.type))
+
+
+def _cases(frame: Frame, cases: list[_Case], subject: Operand, body: Body, *, exhaustive: bool) -> None:
     if not cases or frame.closed:
         return
     case, rest = cases[0], cases[1:]
