@@ -6,6 +6,10 @@ import time
 import pytest
 
 import lmc
+from lmc.backend.serialize import write_program
+from lmc.compiler import compile_file
+from lmc.ir.printer import print_module
+from lmc.ir.reader import read_module
 from lmc.runtime.instance import Budgets
 from tests.language.programs import mistakes, run, said, value, written
 
@@ -489,3 +493,45 @@ def test_pure_externs_run_in_parallel(tmp_path):
         return x
 
     assert run(EXTERNS, tmp_path, name="side", externs={"note": abs, "slow": slow}).value == 15
+
+
+@LEVELS
+def test_error_in_types_survives_artifacts_and_ir_text(tmp_path, level):
+    """`T | Error` in fields and unions, in every form of the program."""
+    text = '''
+    type Holder:
+        item: str | Error
+        more: list[int | Error] = [1, 2]
+        none: int | None | Error = None
+    type Outcome = Holder | Error
+
+    def safe(x: int) -> int | Error:
+        try:
+            if x == 2:
+                fail("two")
+            return x
+        except Error as e:
+            return e
+
+    def main() -> list[str]:
+        h = Holder(item="x", more=[safe(1), safe(2)], none=safe(3))
+        o: Outcome = parse_json("{\\"type\\": \\"Error\\", \\"kind\\": \\"k\\", \\"message\\": \\"m\\", \\"where\\": \\"\\", \\"raw\\": null}", Outcome)
+        back = parse_json(json(h), Holder)
+        out = [json(o), "${back == h}", fields(Holder)]
+        for one in h.more:
+            match one:
+                case Error(message=m):
+                    out += [m]
+                case 1:
+                    out += ["one"]
+                case _:
+                    pass
+        return out
+    '''
+    compiled = compile_file(str(written(text, tmp_path)), level=level)
+    printed = print_module(compiled.module)
+    assert print_module(read_module(printed)) == printed
+    (tmp_path / "program.lmpc").write_bytes(write_program(compiled.program))
+    with lmc.load(tmp_path / "program.lmpc", dry=True) as m:
+        found = m.main()
+    assert found == ['{"type":"Error","kind":"k","message":"m","where":"","raw":null}', "true", "item, more and none", "one", "two"]

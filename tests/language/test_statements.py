@@ -255,3 +255,40 @@ def test_nesting_has_a_limit_and_no_python_failure(tmp_path):
     assert value(f"def main() -> int:\n    return {deep}\n", tmp_path) == 1
     far = "(" * 3000 + "1" + ")" * 3000
     assert len(mistakes(f"def main() -> int:\n    return {far}\n", tmp_path)) == 1
+
+
+@LEVELS
+def test_match_takes_the_case_of_the_value_not_of_the_name(tmp_path, level):
+    """`match` on a union: more may be known of a value than the type of its name says."""
+    text = MATCH.split("def action")[0] + '''
+type Holder:
+    action: Action
+
+def main() -> list[str]:
+    a: Action = Calc(expr="1")
+    h = Holder(action=Stop(why="w"))
+    b = h.action
+    c: str | Error = "text"
+    out: list[str] = []
+    match a:
+        case Search(q) | Calc(q):
+            out += [q]
+        case Stop(why):
+            out += ["stop"]
+    match b:
+        case Search(q):
+            out += [q]
+        case Calc(expr=e):
+            out += [e]
+        case Stop(why=w):
+            out += [json(w)]
+    match c:
+        case Error(message=m):
+            out += [m]
+        case "text" | "more":
+            out += ["found"]
+        case _:
+            out += [c]
+    return out
+'''
+    assert value(text, tmp_path, level=level) == ("1", '"w"', "found")
