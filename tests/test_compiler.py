@@ -77,17 +77,26 @@ def test_a_constraint_without_automaton_has_the_place_of_its_gen():
     assert diagnostic.code in ("E0610", "E0605") and diagnostic.span.line == 3
 
 
-def nested(kind: str, count: int) -> str:
+def chain(kind: str, count: int) -> str:
     if kind == "or":
         return "def f(n: int) -> bool:\n    return " + " or ".join(f"n == {i}" for i in range(count)) + "\n"
+    if kind == "elif":
+        arms = "".join(f"    elif n == {i}:\n        return {i}\n" for i in range(count))
+        return f"def f(n: int) -> int:\n    if n < 0:\n        return n\n{arms}    return -1\n"
     cases = "".join(f"        case {i}:\n            return {i}\n" for i in range(count))
     return f"def f(n: int) -> int:\n    match n:\n{cases}        case _:\n            return -1\n"
 
 
-@pytest.mark.parametrize("kind", ["or", "match"])
-def test_long_chains_compile_or_are_refused(kind):
-    compiled(nested(kind, 90))
-    (diagnostic,) = error(nested(kind, 400)).diagnostics
+@pytest.mark.parametrize("kind", ["or", "match", "elif"])
+def test_long_chains_compile(kind):
+    compiled(chain(kind, 90))
+    if kind != "elif":
+        compiled(chain(kind, 400))
+
+
+def test_a_long_elif_is_refused_with_its_place():
+    """The parser nests each `elif` in the one before, as Python's does."""
+    (diagnostic,) = error(chain("elif", 400)).diagnostics
     assert diagnostic.code in ("E0901", "E0015") and diagnostic.span is not None
 
 

@@ -1,5 +1,7 @@
 """LANGUAGE.md §6 and §8, statements: assignment, control flow, `match`, function scope."""
 
+import json
+
 import pytest
 
 from tests.language.programs import mistakes, run, said, value
@@ -292,3 +294,35 @@ def main() -> list[str]:
     return out
 '''
     assert value(text, tmp_path, level=level) == ("1", '"w"', "found")
+
+
+@LEVELS
+def test_long_chains(tmp_path, level):
+    """As many cases, alternatives and operands as one likes; the first that applies is taken."""
+    cases = "".join(f'        case "w{i}" | "v{i}":\n            return {i}\n' for i in range(70))
+    ors = " or ".join(f"n == {i * 7}" for i in range(120))
+    ands = " and ".join(f"n != {i * 7}" for i in range(120))
+    text = f'''
+def place(word: str) -> int:
+    match word:
+{cases}        case "w3":
+            return 333
+        case _:
+            return -1
+
+def main() -> str:
+    found = [place("${{c}}${{i}}") for c in "wvx" for i in range(72)]
+    sevens = [n for n in range(900) if {ors}]
+    others = [n for n in range(900) if {ands}]
+    return json([found, sevens, [len(others)]])
+'''
+    places = [i if i < 70 else -1 for _ in "wv" for i in range(72)] + [-1] * 72
+    assert json.loads(value(text, tmp_path, level=level)) == [places, list(range(0, 840, 7)), [780]]
+
+
+def test_the_second_operand_of_a_long_chain_waits_for_the_first(tmp_path):
+    """`and/or` stop where the result is known."""
+    operands = " or ".join(f"say({i})" for i in range(40))
+    text = f"def say(n: int) -> bool:\n    print(n)\n    return n == 23\n\ndef main() -> bool:\n    return {operands}\n"
+    ran = run(text, tmp_path)
+    assert ran.value is True and ran.printed == [str(i) for i in range(24)]

@@ -20,7 +20,7 @@ from lmc.parser.lower import calls
 from lmc.parser.lower.comprehensions import comprehension
 from lmc.parser.lower.constants import constant
 from lmc.parser.lower.control import branch
-from lmc.parser.lower.frame import Frame
+from lmc.parser.lower.frame import LONG, Frame
 from lmc.types import BOOL, FLOAT, NEVER, STR, DictT, TupleT, Type, plain_type
 
 _BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "**": "pow"}
@@ -164,17 +164,19 @@ def _chain(frame: Frame, expr: ast.Compare, left: Operand, at: int, hint: str) -
 
 
 def _bool_op(frame: Frame, expr: ast.BoolOp, hint: str) -> Operand:
-    return _operands_from(frame, expr, 0, hint)
+    return _any_or_all(frame, expr, expr.operands, hint)
 
 
-def _operands_from(frame: Frame, expr: ast.BoolOp, at: int, hint: str) -> Operand:
-    value = expression(frame, expr.operands[at])
-    if at + 1 == len(expr.operands):
-        return value
-    truth = _truth(frame, expr.operands[at], value)
+def _any_or_all(frame: Frame, expr: ast.BoolOp, operands: tuple[ast.Expr, ...], hint: str) -> Operand:
+    """`a or b or …` is `a or (b or …)`; a long one is cut in halves, so that its blocks do not nest as deep as it is long."""
+    if len(operands) == 1:
+        return expression(frame, operands[0])
+    at = len(operands) // 2 if len(operands) > LONG and _type(frame, expr) == BOOL else 1
+    value = _any_or_all(frame, expr, operands[:at], "")
+    truth = value if at > 1 else _truth(frame, operands[0], value)
 
     def rest() -> Operand:
-        return _operands_from(frame, expr, at + 1, "")
+        return _any_or_all(frame, expr, operands[at:], "")
 
     def decided() -> Operand:
         return literal(expr.op == "or") if value.type == BOOL else value

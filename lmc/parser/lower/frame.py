@@ -32,6 +32,8 @@ Key = LocalSymbol | CurrentContext
 
 #: Deeper blocks are refused: every later stage walks them recursively.
 MAX_DEPTH = 100
+#: Chains of more alternatives than this are cut in halves, which costs tests and saves depth.
+LONG = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from lmc.ir.core import Operand
 from lmc.ir.ops import PureCall, RecordGet, UnionIs
 from lmc.parser import ast
 from lmc.parser.lower.control import branch
-from lmc.parser.lower.frame import Frame
+from lmc.parser.lower.frame import LONG, Frame
 from lmc.types import BOOL, RecordT, records_in
 
 Body = Callable[[tuple[ast.Stmt, ...]], None]
@@ -49,8 +49,19 @@ def _possible(frame: Frame, case: ast.Case, subject: Operand) -> tuple[ast.Patte
                  or frame.checked.patterns[p].type in records_in(subject.type))
 
 
+def _halves(frame: Frame, cases: list[_Case], subject: Operand, body: Body, *, exhaustive: bool) -> None:
+    """A long match asks first in which half its case is, so that its blocks do not nest as deep as it is long."""
+    first, rest = cases[:len(cases) // 2], cases[len(cases) // 2:]
+    test = _any(frame, tuple(p for case in first for p in case.patterns), subject)
+    branch(frame, first[0].span, test, lambda: _cases(frame, first, subject, body, exhaustive=True),
+           lambda: _cases(frame, rest, subject, body, exhaustive=exhaustive))
+
+
 def _cases(frame: Frame, cases: list[_Case], subject: Operand, body: Body, *, exhaustive: bool) -> None:
     if not cases or frame.closed:
+        return
+    if len(cases) > LONG and not any(_always(p, subject) for case in cases[:len(cases) // 2] for p in case.patterns):
+        _halves(frame, cases, subject, body, exhaustive=exhaustive)
         return
     case, rest = cases[0], cases[1:]
 
@@ -72,10 +83,11 @@ def _always(pattern: ast.Pattern, subject: Operand) -> bool:
 
 
 def _any(frame: Frame, patterns: tuple[ast.Pattern, ...], subject: Operand) -> Operand:
-    test = _test(frame, patterns[0], subject)
     if len(patterns) == 1:
-        return test
-    more = branch(frame, patterns[0].span, test, lambda: literal(True), lambda: _any(frame, patterns[1:], subject), value=BOOL)
+        return _test(frame, patterns[0], subject)
+    at = len(patterns) // 2 if len(patterns) > LONG else 1
+    test = _any(frame, patterns[:at], subject)
+    more = branch(frame, patterns[0].span, test, lambda: literal(True), lambda: _any(frame, patterns[at:], subject), value=BOOL)
     assert more is not None, "a test of a pattern does not leave"
     return more
 
