@@ -213,3 +213,18 @@ def test_an_error_from_deep_inside_is_caught_with_its_place(tmp_path):
             return e.where
     '''
     assert value(text, tmp_path).endswith("program.lmp:2:12")
+
+
+@LEVELS
+def test_what_a_host_function_raises_is_caught(tmp_path, level):
+    """An `extern` that raises is an error like others; what it did stays done."""
+    text = 'extern def tool(x: int) -> int\n\ndef main() -> str:\n    try:\n        y = tool(1)\n        z = tool(2)\n    except Error as e:\n        return e.kind\n    return ""\n'
+    seen = []
+
+    def tool(x):
+        seen.append(x)
+        if x == 2:
+            raise ValueError("no")
+        return x
+
+    assert value(text, tmp_path, level=level, externs={"tool": tool}) == "extern" and seen == [1, 2]

@@ -457,3 +457,25 @@ def test_constraints_do_not_change_what_masking_gives(tmp_path):
 def test_prompt_of_the_first_generation(tmp_path):
     """A whole hole generates where it stands."""
     assert prompt('def main():\n    raw: "a${gen(max_tokens=1, heal=False)}b"\n', tmp_path) == "a"
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_generations_are_never_merged_dropped_or_repeated(tmp_path, level):
+    """`gen` is an effect only in that it is never merged, dropped while its context or value is used, or repeated. (§8)"""
+    text = '''
+    def ask(q: str) -> int:
+        user: "${q}"
+        assistant: x = gen(int)
+        return x
+
+    def main() -> int:
+        a = ask("same")
+        b = ask("same")
+        user: "u"
+        assistant: unread = gen(max_tokens=2)
+        user: "v"
+        assistant: c = gen(int)
+        return a + b + c
+    '''
+    ran = run(text, tmp_path, level=level)
+    assert ran.report.calls == 4 and [p.rsplit("user\n", 1)[1][0] for p in ran.prompts].count("s") == 2

@@ -162,3 +162,20 @@ def test_json_in_a_prompt_is_byte_for_byte(tmp_path):
     data = json.dumps({"q": "é 日本 😀 ${no}", "n": [1, {"a": None}]}, ensure_ascii=False)
     text = 'def main(x: str) -> str:\n    raw: "${x}${a := gen(max_tokens=1, heal=False)}"\n    return a\n'
     assert prompt(text, tmp_path, data) == data
+
+
+def test_a_block_string_begins_on_the_line_after_its_quotes(tmp_path):
+    r"""`\"""x\"""` on one line is a plain string; a multi-line one that does not begin with a newline is an error. (§8)"""
+    assert of('"""one "line" """', tmp_path) == 'one "line" '
+    assert mistakes('def main() -> str:\n    s = """a\n    b"""\n    return s\n', tmp_path) == [("E0012", 2)]
+
+
+def test_a_comment_in_a_hole_ends_at_the_first_brace(tmp_path):
+    """`${# …}` ends at the first `}`. (§8)"""
+    assert of('"a${# {b }c}"', tmp_path) == "ac}"
+
+
+@pytest.mark.parametrize("line", ["\tx = 1", "    \tx = 1"])
+def test_tabs_in_indentation_are_errors(tmp_path, line):
+    """A tab in indentation is an error."""
+    assert [at for _, at in mistakes(f"def main():\n{line}\n", tmp_path)] == [2]

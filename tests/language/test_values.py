@@ -259,3 +259,22 @@ def test_every_builtin_is_in_these_tests():
     here = "".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.glob("test_*.py"))
     assert [b for b in BUILTINS if f"{b}(" not in here] == []
     assert [m for m in (*STR_METHODS, *DICT_METHODS) if f".{m}(" not in here] == []
+
+
+@LEVELS
+def test_elements_deep_inside_are_set(tmp_path, level):
+    """`d[k] = v` and `xs[i] = v`, through as many owners as there are; record literals know their type there."""
+    text = '''
+    type N:
+        v: int
+
+    def main() -> str:
+        x: dict[str, dict[str, list[N]]] = {}
+        x["a"] = {}
+        x["a"]["b"] = [N(v=1)]
+        kept = x
+        x["a"]["b"] += [{v: 2}]
+        x["a"]["b"][0] = {v: 5}
+        return json(x) + json(kept)
+    '''
+    assert value(text, tmp_path, level=level) == '{"a":{"b":[{"v":5},{"v":2}]}}{"a":{"b":[{"v":1}]}}'

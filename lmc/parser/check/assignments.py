@@ -132,7 +132,7 @@ def _element(body: Body, statement: ast.Assign, target: ast.Index) -> None:
                                  f"this is `{type_text(container)}`", "only elements of lists and dicts can")
     body.facts.expr_types[target] = wanted
     if statement.op is not None:
-        right = body.infer(statement.value)
+        right = body.infer(statement.value, wanted if isinstance(wanted, ListT) and statement.op == "+" else None)
         found = binary_type(body, statement, statement.op, wanted, right, target, statement.value)
         if not assignable(found, wanted):
             body.facts.error("E0301", f"the element is `{type_text(wanted)}`, and here it would become `{type_text(found)}`",
