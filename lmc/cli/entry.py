@@ -17,6 +17,7 @@ import click
 from lmc.cli.check import check
 from lmc.cli.compile import compile_command
 from lmc.cli.exits import FAILED, INTERNAL, INTERRUPTED, OK, PIPE, USAGE, WRONG
+from lmc.cli.fmt import fmt
 from lmc.cli.models import models
 from lmc.cli.run import run
 from lmc.cli.signals import end_at_once, watch_interrupts
@@ -30,7 +31,7 @@ def lmc() -> None:
     """Compile and run language-model programs (.lmp)."""
 
 
-for _command in (run, check, compile_command, test, models):
+for _command in (run, check, compile_command, test, fmt, models):
     lmc.add_command(_command)
 
 

@@ -29,6 +29,11 @@ def parse_tree(masked: str, start: str) -> Tree:
     return _parser().parse(masked, start=start)
 
 
+def parse_tokens(masked: str) -> list[Token]:
+    """The tokens of one item that parses, with `_NL`, `_INDENT` and `_DEDENT`; a keyword has its own type where it is one."""
+    return list(_parser().parse_interactive(masked, start="item").iter_parse())
+
+
 def build_parser(*, strict: bool) -> Lark:
     """A parser made from the grammar.  `strict` refuses conflicts and terminals that collide; tests ask for it."""
     return Lark(_grammar(), parser="lalr", lexer="contextual", postlex=_Indents(), start=["item", "hole"], strict=strict,

@@ -14,12 +14,16 @@ from lmc.diagnostics import CompileError, Diagnostic, Span
 
 def read_source(path: str | Path) -> str:
     """The text of the file at `path`; raises `CompileError` where it cannot be read or is no UTF-8 text."""
+    return decode_source(str(path), read_bytes(path))
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of the file at `path`; raises `CompileError` where it cannot be read."""
     try:
-        data = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise CompileError(Diagnostic("E0001", f"cannot read `{path}`: {error.strerror or error}", None,
                                       help="check the path and its permissions")) from error
-    return decode_source(str(path), data)
 
 
 def decode_source(path: str, data: bytes) -> str:
