@@ -535,3 +535,17 @@ def test_error_in_types_survives_artifacts_and_ir_text(tmp_path, level):
     with lmc.load(tmp_path / "program.lmpc", dry=True) as m:
         found = m.main()
     assert found == ['{"type":"Error","kind":"k","message":"m","where":"","raw":null}', "true", "item, more and none", "one", "two"]
+
+
+@pytest.mark.parametrize("type, code", [
+    ("Error | Error", "E0602"), ("str | Error | Error", "E0602"), ("Maybe | Error", "E0602"), ("str | int | Error", "E0314"), ("A | B | Error", "E0314"),
+])
+def test_unions_with_error_are_of_one_type_and_error(tmp_path, type, code):
+    """`T | Error`: one type, once."""
+    text = f"type Maybe = int | Error\ntype A:\n    a: int\ntype B:\n    b: int\n\ndef main(_x: {type}):\n    pass\n"
+    assert mistakes(text, tmp_path) == [(code, 7)]
+
+
+def test_a_collected_error_cannot_be_generated(tmp_path):
+    """A model writes values, not errors."""
+    assert mistakes("def main():\n    raw: x = gen(str | Error)\n", tmp_path) == [("E0301", 2)]

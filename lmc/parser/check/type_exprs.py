@@ -161,6 +161,10 @@ def _union(scope: FileScope, expr: ast.Binary, name: str | None) -> Type:
     # A named union of records may have `Error` among its members; else it stands beside any one type.
     fails = len(rest) > 1 and _may_fail(types) and not (name and all(isinstance(t, (RecordT, UnionT)) for _, t in rest))
     if fails:
+        errors = [m for m, t in rest if t == ERROR or isinstance(t, FallibleT)]
+        if len(errors) > 1:
+            scope.facts.error("E0602", "`Error` is in the union twice", errors[1], "duplicate")
+            return UNKNOWN
         rest = [(m, t.inner if isinstance(t, FallibleT) else t) for m, t in rest if t != ERROR]
     inner = _union_of(scope, expr, rest, name)
     if optional and known(inner):
