@@ -3,7 +3,7 @@
 Types are plain data and compare by structure.  Their one text form, read back by `lmc.ir.reader` and by the artifact reader, is
 that of `format_type`: `str`, `1..5`, `"A" | "B"`, `list<str(max_len=30)>(max_items=5)`, `@Verdict`.  A record or a union of records
 prints as its name; the table of named types beside it holds the definition.
-This file knows nothing of how a type is spelled in a `.lmp` file, constrained or checked.
+`spell_type` is for people: the type as it is written in a `.lmp` file.  This file knows nothing of how a type is constrained or checked.
 """
 
 from __future__ import annotations
@@ -173,6 +173,34 @@ def format_type(t: Type) -> str:
         case RecordT() | UnionT():
             return f"@{t.name}"
     return {IntT: "int", FloatT: "float", BoolT: "bool", NoneT: "none", ContextT: "context", NeverT: "never"}[type(t)]
+
+
+def spell_type(t: Type) -> str:
+    """The type as its author would write it; `?` for a class that is not of this file."""
+    match t:
+        case RecordT() | UnionT():
+            return t.name.rpartition(".")[2]
+        case LiteralT(values):
+            return " | ".join(_literal_text(v) for v in values)
+        case RangeT(low, high):
+            return f"{low}..{high}"
+        case ListT(element):
+            return f"list[{spell_type(element)}]" + _options(min_items=t.min_items, max_items=t.max_items)
+        case DictT(key, value):
+            return f"dict[{spell_type(key)}, {spell_type(value)}]"
+        case TupleT(items):
+            return f"({', '.join(map(spell_type, items))})"
+        case OptionalT(inner):
+            return f"{spell_type(inner)} | None"
+        case FallibleT(inner):
+            return f"{spell_type(inner)} | Error"
+        case StrT():
+            return "str" + _options(min_len=t.min_len, max_len=t.max_len, regex=t.regex)
+    return {IntT: "int", FloatT: "float", BoolT: "bool", NoneT: "None", ContextT: "context", NeverT: "nothing"}.get(type(t), "?")
+
+
+def _literal_text(value: object) -> str:
+    return {True: "True", False: "False"}[value] if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)
 
 
 def _options(**options: object) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 
 from lmc.types import (
     ERROR, BoolT, ContextT, DictT, FallibleT, FloatT, IntT, ListT, LiteralT, NeverT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT,
-    Type, UnionT,
+    Type, UnionT, spell_type,
 )
 
 
@@ -112,11 +112,11 @@ def from_text(text: str, type: Type) -> Any:
             for value in values:
                 if text_of(value) == text:
                     return value
-            raise ValueMismatch("", str(type), text)
+            raise ValueMismatch("", spell_type(type), text)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        raise ValueMismatch("", f"JSON of {type}", text) from None
+        raise ValueMismatch("", f"JSON of {spell_type(type)}", text) from None
     return from_data(data, type)
 
 
@@ -247,7 +247,7 @@ def _scalar(data: Any, type: Type, path: str) -> Any:
         case LiteralT(values):
             if any(v == data and v.__class__ is data.__class__ for v in values):
                 return data
-    raise ValueMismatch(path, str(type), data)
+    raise ValueMismatch(path, spell_type(type), data)
 
 
 def _str_fits(text: str, type: StrT) -> bool:

@@ -22,6 +22,7 @@ from lmc.cli.opening import model_options, opened_machine, run_options
 from lmc.cli.output import say_report, write_result
 from lmc.cli.signals import run_until_interrupted
 from lmc.diagnostics import Diagnostic, UsageError
+from lmc.types import NoneT, spell_type
 
 if TYPE_CHECKING:
     from lmc.backend.program import FunctionCode, ParameterInfo, Program
@@ -119,7 +120,7 @@ def _command(program: Program, code: FunctionCode, file: str) -> click.Command:
 def _parameter_option(index: int, parameter: ParameterInfo) -> click.Option:
     needed = "required" if parameter.default is None else f"default: {parameter.default}"
     names = [*(f"--{s}" for s in _spellings(parameter)), f"{_PREFIX}{index}"]
-    return click.Option(names, metavar="VALUE", type=click.UNPROCESSED, help=f"{str(parameter.type).replace('@', '')}; {needed}")
+    return click.Option(names, metavar="VALUE", type=click.UNPROCESSED, help=f"{spell_type(parameter.type)}; {needed}")
 
 
 def _spellings(parameter: ParameterInfo) -> Iterator[str]:
@@ -148,7 +149,6 @@ async def _run_once(program: Program, code: FunctionCode, arguments: dict[str, A
     from lmc.runtime.arguments import bind_arguments
     from lmc.runtime.host_types import HostTypes
     from lmc.runtime.instance import Sinks
-    from lmc.types import NoneT
 
     options = run_options(given)
     args = bind_arguments(code, (), arguments, HostTypes(program.types))

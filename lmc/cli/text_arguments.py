@@ -13,7 +13,7 @@ from typing import Any
 
 from lmc.backend.program import ParameterInfo
 from lmc.diagnostics import Diagnostic, UsageError
-from lmc.types import LiteralT, OptionalT, StrT, Type
+from lmc.types import LiteralT, OptionalT, StrT, Type, spell_type
 
 
 def read_argument(parameter: ParameterInfo, text: str) -> Any:
@@ -30,7 +30,7 @@ def read_argument(parameter: ParameterInfo, text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         shown = text if len(text) <= 60 else text[:57] + "…"
-        wanted = str(parameter.type).replace("@", "")
+        wanted = spell_type(parameter.type)
         message = f"the argument `{parameter.name}` must be JSON of type `{wanted}`, found{source}: {shown}"
         raise UsageError(Diagnostic("E0851", message, None, help=f"JSON: {error}")) from None
 

@@ -16,6 +16,7 @@ from typing import Any
 from lmc.backend.program import FunctionCode, ParameterInfo, Program
 from lmc.diagnostics import Diagnostic, UsageError
 from lmc.runtime.host_types import HostTypes
+from lmc.types import spell_type
 from lmc.values import ValueMismatch, from_data
 
 
@@ -67,7 +68,7 @@ def bind_arguments(code: FunctionCode, args: Sequence[Any], keywords: Mapping[st
 def signature_text(code: FunctionCode) -> str:
     """`judge(essay: str, n: int = 3) -> @Verdict`, for people."""
     params = ", ".join(f"{p.name}: {_type(p)}" + ("" if p.default is None else f" = {p.default}") for p in code.params)
-    return f"{code.name}({params}) -> {str(code.result).replace('@', '')}"
+    return f"{code.name}({params}) -> {spell_type(code.result)}"
 
 
 def _value(code: FunctionCode, parameter: ParameterInfo, given: Mapping[str, Any], types: HostTypes) -> Any:
@@ -91,7 +92,7 @@ def _fault(code: FunctionCode, message: str, hint: str | None) -> Diagnostic:
 
 
 def _type(parameter: ParameterInfo) -> str:
-    return str(parameter.type).replace("@", "")
+    return spell_type(parameter.type)
 
 
 def _count(number: int) -> str:

@@ -21,7 +21,7 @@ from lmc.runtime.options import GenOptions, OptionError, resolve_options
 from lmc.runtime.plan import Step
 from lmc.runtime.report import Recorded, TokenChoice
 from lmc.runtime.request import Finish, Generated, GenerateRequest
-from lmc.types import LiteralT, StrT, Type
+from lmc.types import LiteralT, StrT, Type, spell_type
 from lmc.values import ValueMismatch, from_data, text_of
 
 #: The operands of a `gen` that are options.
@@ -138,7 +138,7 @@ def _cut(frame: Frame, instruction: Instruction, request: GenerateRequest, gener
     else:
         what = f"`max_tokens`, which is {request.max_tokens}"
         help = "raise `max_tokens`, or bound the type (`max_len`, `max_items`)"
-    return failure("E0835", f"a value of type `{instruction.types[1]}` was cut by {what}", instruction.span, kind="truncated",
+    return failure("E0835", f"a value of type `{spell_type(instruction.types[1])}` was cut by {what}", instruction.span, kind="truncated",
                    help=f"{help}\nwritten up to there: {_short(generated.text)}", raw=generated.text)
 
 

@@ -347,3 +347,11 @@ def test_recursive_types_are_refused_at_their_place(tmp_path):
     """What this version does not execute: a type that contains itself."""
     text = "type Node:\n    below: list[Node]\n"
     assert mistakes(text, tmp_path) == [("E0901", 2)]
+
+
+def test_types_read_as_they_are_written(tmp_path):
+    """A message says what was found and what was expected, in the user's words. (STYLE)"""
+    text = "type N:\n    a: int\n\ndef main(xs: list[1..3 | None], d: dict[str, N], c: N | Error = N(a=1)) -> str | None:\n    return json(xs) + json(d) + json(c)\n"
+    done = lmc_run(tmp_path, text, "--xs", "[9]", "--d", "{}")
+    assert done.exit_code == 2 and "expected 1..3, found 9" in done.stderr
+    assert "main(xs: list[1..3 | None], d: dict[str, N], c: N | Error = " in done.stderr and "-> str | None" in done.stderr

@@ -11,12 +11,10 @@ This file knows types only, no syntax.
 
 from __future__ import annotations
 
-import json
-
 from lmc.parser.check.model import UnknownT
 from lmc.types import (
     ERROR, BoolT, ContextT, DictT, FallibleT, FloatT, IntT, ListT, LiteralT, NeverT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT,
-    Type, UnionT, base_type,
+    Type, UnionT, base_type, spell_type,
 )
 from lmc.values import ValueMismatch, from_data
 
@@ -173,33 +171,5 @@ def known(t: Type) -> bool:
 
 
 def type_text(t: Type) -> str:
-    """The type as its author would write it."""
-    match t:
-        case RecordT() | UnionT():
-            return t.name.rpartition(".")[2]
-        case LiteralT(values):
-            return " | ".join(_literal_text(v) for v in values)
-        case RangeT(low, high):
-            return f"{low}..{high}"
-        case ListT(element):
-            return f"list[{type_text(element)}]" + _refinement(min_items=t.min_items, max_items=t.max_items)
-        case DictT(key, value):
-            return f"dict[{type_text(key)}, {type_text(value)}]"
-        case TupleT(items):
-            return f"({', '.join(map(type_text, items))})"
-        case OptionalT(inner):
-            return f"{type_text(inner)} | None"
-        case FallibleT(inner):
-            return f"{type_text(inner)} | Error"
-        case StrT():
-            return "str" + _refinement(min_len=t.min_len, max_len=t.max_len, regex=t.regex)
-    return {NoneT: "None", ContextT: "context", NeverT: "nothing", UnknownT: "?"}.get(type(t)) or str(t)
-
-
-def _literal_text(value: object) -> str:
-    return {True: "True", False: "False"}[value] if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)
-
-
-def _refinement(**options: object) -> str:
-    given = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in options.items() if v is not None)
-    return f"({given})" if given else ""
+    """The type as its author would write it; `?` for what was already reported."""
+    return spell_type(t)
