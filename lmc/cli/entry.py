@@ -16,6 +16,7 @@ import click
 
 from lmc.cli.check import check
 from lmc.cli.compile import compile_command
+from lmc.cli.explain import explain
 from lmc.cli.exits import FAILED, INTERNAL, INTERRUPTED, OK, PIPE, USAGE, WRONG
 from lmc.cli.fmt import fmt
 from lmc.cli.models import models
@@ -31,7 +32,7 @@ def lmc() -> None:
     """Compile and run language-model programs (.lmp)."""
 
 
-for _command in (run, check, compile_command, test, fmt, models):
+for _command in (run, check, explain, compile_command, test, fmt, models):
     lmc.add_command(_command)
 
 

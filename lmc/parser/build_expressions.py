@@ -7,8 +7,7 @@ from lark import Token, Tree
 from lmc.diagnostics import Span
 from lmc.parser.ast import (
     Attribute, Binary, BoolOp, Call, Compare, Comprehension, Conditional, Constant, DictExpr, Expr, ForClause, Here, Hole,
-    Identifier,
-    Index, Keyword, ListExpr, Name, RecordExpr, Slice, TupleExpr, Unary,
+    Identifier, Index, Keyword, ListExpr, Name, RecordExpr, Slice, Text, TextPiece, TupleExpr, Unary,
 )
 from lmc.parser.builder import Builder
 
@@ -167,7 +166,9 @@ def _braces(builder: Builder, span: Span, kids: list) -> RecordExpr | DictExpr:
     for name in names:
         builder.error("E0112", "a name and a value as keys of the same braces", name.span, "this key is a name",
                       f'write `"{name.text}"` for a dict; a record `{{name: value}}` has names only')
-    return DictExpr(span, tuple(key for key, _ in pairs), tuple(value for _, value in pairs))
+    # Read on as the dict that was most likely meant, so that the name is not reported as unknown as well.
+    keys = (Text(key.span, (TextPiece(key.span, key.text),)) if isinstance(key, Name) else key for key, _ in pairs)
+    return DictExpr(span, tuple(keys), tuple(value for _, value in pairs))
 
 
 def _key(builder: Builder, key: Expr | Token) -> Expr:

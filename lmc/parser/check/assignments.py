@@ -37,9 +37,8 @@ def check_assign(body: Body, statement: ast.Assign) -> None:
             body.facts.error("E0323", "a field cannot be assigned: records are values and never change", statement.target, "",
                              "make a new record with the fields you want: `Name(field=…)`")
         case _:
+            # The parser has reported that nothing else can stand there.
             body.infer(statement.value)
-            body.facts.error("E0210", "this cannot be assigned to", statement.target, "",
-                             "assign to one name; to take a pair apart use `for a, b in …` or an index")
 
 
 def _annotated(body: Body, statement: ast.Assign, target: ast.Name) -> None:
