@@ -38,6 +38,26 @@ def string(min_len: int | None = None, max_len: int | None = None, regex: str | 
     return concat(quote, _value(_JSON_CHAR, min_len, max_len, _pattern(regex, search=search, escaped=True)), quote)
 
 
+def content(regex: str, *, search: bool) -> ByteDfa:
+    """What stands between the quotes of a string whose value matches `regex` as a whole, or anywhere.  Raises `RegexError`."""
+    found = _pattern(regex, search=search, escaped=True)
+    assert found is not None
+    return found
+
+
+def string_of(contents: Sequence[ByteDfa], min_len: int | None, max_len: int | None) -> Node:
+    """A JSON string that all these automata accept between its quotes, of these lengths.  Raises `RegexError`: there is none."""
+    both = None
+    for dfa in contents:
+        both = dfa if both is None else intersection(both, dfa, f"{both.source} and {dfa.source}")
+    return concat(text('"'), _value(_JSON_CHAR, min_len, max_len, both), text('"'))
+
+
+def any_content() -> Node:
+    """What stands between the quotes of any string."""
+    return Repeat(_JSON_CHAR, 0, None)
+
+
 def bare_string(min_len: int | None = None, max_len: int | None = None, regex: str | None = None) -> Node:
     """Text with these lengths that matches `regex`, as itself."""
     return _value(ANY, min_len, max_len, _pattern(regex, search=False, escaped=False))
@@ -100,7 +120,7 @@ def _pattern(regex: str | None, *, search: bool, escaped: bool) -> ByteDfa | Non
     """The automaton of a regex over the value, with its own ends for `^` and `$`."""
     if regex is None:
         return None
-    node = parse_regex(regex)
+    node = parse_regex(regex, ecma=search)
     if search:
         anything = Repeat(ANY, 0, None)
         node = concat(anything, node, anything)

@@ -1,231 +1,260 @@
-"""JSON Schema to syntax trees: the part of it that a finite automaton holds and that this version enforces.
+"""JSON Schema to syntax trees: the part of it that a finite automaton holds.
 
     schema_node({"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}, "required": ["age"]})
 
-An object is closed unless `additionalProperties` says otherwise, and its keys come in the order of `properties`: every text
-accepted fulfils the schema, in one of its spellings.  A keyword that is not enforced is refused with its path; annotations say
-nothing about the text and are passed over.  A `pattern` is read in the dialect of `lmc.regex.parse`, where `\\s` means ASCII.
+Every text accepted fulfils the schema, in one of its spellings: an object that declares `properties` is closed unless it says
+otherwise, its keys come in the order declared, values without a schema nest to a bounded depth.  A keyword is enforced or refused
+with its path.  What stands where is `schema_flat.py`, strings and numbers are `schema_scalars.py`, arrays and objects
+`schema_arrays.py`; docs/constraints.md has the whole list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lmc.regex import json_nodes
 from lmc.regex.json_nodes import json_text
-from lmc.regex.nodes import Node, Words, alternate, text
-from lmc.regex.numbers import FLOAT, INT, int_range
-from lmc.regex.parse import RegexError
+from lmc.regex.nodes import Chars, Node, Repeat, Words, alternate, concat, optional, text
+from lmc.regex.schema_arrays import Marks, array_node, distinct_array, object_node
+from lmc.regex.schema_flat import ALL_TYPES, NOT_REFERENCE, Flat, Group, Part, canonical, merge, own_flat, parts_of
+from lmc.regex.schema_keywords import REFUSED, BeyondAutomata, SchemaError, shown, under
+from lmc.regex.schema_never import never
+from lmc.regex.schema_not import conditional, negated
+from lmc.regex.schema_objects import members_of, others_of
+from lmc.regex.schema_references import References, check_keywords
+from lmc.regex.schema_scalars import number_node, scalar_fits, string_contents, string_node, type_name
+from lmc.regex.schema_values import value_fits
 
-_ANNOTATIONS = frozenset({
-    "title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions", "deprecated", "readOnly",
-    "writeOnly",
-})
-# The bounds of a generated int (lmc.regex.numbers.INT), for a range that is open on one side.
-_LEAST, _MOST = -(10**18) + 1, 10**18 - 1
+__all__ = ["BeyondAutomata", "SchemaError", "schema_node"]
 
-
-class SchemaError(RegexError):
-    """The schema is wrong or asks for what is not supported; `path` leads to the place (`properties.age.minimum`)."""
-
-    def __init__(self, path: str, message: str):
-        super().__init__(f"at `{path}`: {message}" if path else message, 0)
-        self.path = path
+#: How deep arrays and objects nest in a value without a schema.
+FREE_DEPTH = 4
+_MAX_FREE_DEPTH = 6
+# Alternatives of one value, nested schemas and members: more is a mistake or an attack.
+_MAX_ALTERNATIVES = 400
+_MAX_NESTING = 100
+_DIGIT = Chars(((48, 57),))
+# Values whose order in an array without repeats is remembered: a state for each set of them.
+_MAX_DISTINCT = 8
+_CONDITION = ("if", "then", "else")
+# In a value without a schema a number may be long, as a string may: bounded digits would cost a state each, many times over.
+_FREE_NUMBER = concat(
+    optional(text("-")), alternate([text("0"), concat(Chars(((49, 57),)), Repeat(_DIGIT, 0, None))]),
+    optional(concat(text("."), Repeat(_DIGIT, 1, None))),
+)
 
 
 def schema_node(schema: Any) -> Node:
-    """The tree of all compact texts that fulfil the schema (see above).  Raises `SchemaError`."""
-    return _Reader(schema).node(schema, "")
+    """The tree of all texts that fulfil the schema (see above).
+
+    Raises `SchemaError`, and `BeyondAutomata` where the schema may be right but is more than an automaton holds.
+    """
+    reader = Reader(schema)
+    check_keywords(schema, reader.references)
+    node = reader.node(((schema, ""),))
+    if node is None:
+        raise SchemaError("", "no value fulfils it")
+    return node
 
 
-class _Reader:
-    """One schema document; `open_refs` are the references that are being followed."""
+class Reader:
+    """One schema document.  Nodes are made once for each schema, so that parts used often stay shared."""
 
-    __slots__ = ("document", "open_refs")
+    __slots__ = ("references", "marks", "depth", "_nodes", "_open", "_alternatives", "_kept", "_free")
 
     def __init__(self, document: Any):
-        self.document = document
-        self.open_refs: list[str] = []
+        self.references = References(document)
+        notes = document if isinstance(document, dict) else {}
+        self.marks = Marks.of(spaced=_note(notes, "x-lmc-spaces", bool, False))
+        self.depth = _note(notes, "x-lmc-depth", int, FREE_DEPTH)
+        if not 0 <= self.depth <= _MAX_FREE_DEPTH:
+            raise SchemaError("x-lmc-depth", f"expected 0 to {_MAX_FREE_DEPTH}, found {self.depth}")
+        self._nodes: dict[tuple[int, ...], Node | None] = {}
+        self._alternatives: dict[tuple[int, ...], list[Flat]] = {}
+        self._open: list[tuple[int, ...]] = []
+        # What was made here and is known by its id.
+        self._kept: list[Any] = []
+        self._free: dict[int, Node] = {}
 
-    def node(self, schema: Any, path: str) -> Node:
+    def node(self, parts: tuple[Part, ...]) -> Node | None:
+        """The texts that fulfil all of some schemas; None where there are none."""
+        key = self._key(parts)
+        if key not in self._nodes:
+            path = parts[0][1] if parts else ""
+            if key in self._open:
+                raise BeyondAutomata(path, "the schema contains itself, which no finite automaton holds")
+            if len(self._open) > _MAX_NESTING:
+                raise BeyondAutomata(path, f"more than {_MAX_NESTING} schemas inside one another")
+            self._open.append(key)
+            found = [self._value(flat, path) for flat in self.alternatives(parts)]
+            nodes = [node for node in found if node is not None]
+            self._nodes[key] = alternate(nodes) if nodes else None
+            self._open.pop()
+        return self._nodes[key]
+
+    def alternatives(self, parts: tuple[Part, ...]) -> list[Flat]:
+        """What may hold, each without choices in it; none where nothing fits."""
+        key = self._key(parts)
+        if key not in self._alternatives:
+            self._alternatives[key] = self._chosen(self._together(parts))
+        return self._alternatives[key]
+
+    def free(self, depth: int) -> Node:
+        """Any value that nests so deep."""
+        if depth not in self._free:
+            options: list[Node] = [json_nodes.string(), _FREE_NUMBER, Words(("true", "false", "null"))]
+            if depth > 0:
+                inner = self.free(depth - 1)
+                member = concat(json_nodes.string(), self.marks.colon, inner)
+                options += [node for node in (
+                    array_node(lambda _: inner, 0, 0, None, self.marks), object_node([], member, 0, None, self.marks)) if node]
+            self._free[depth] = alternate(options)
+        return self._free[depth]
+
+    def _key(self, parts: tuple[Part, ...]) -> tuple[int, ...]:
+        self._kept.append(parts)
+        # `true` and `false` are two objects only.
+        return tuple(sorted({id(schema) for schema, _ in parts}))
+
+    # ------------------------------------------------------------------ choices
+
+    def _together(self, parts: tuple[Part, ...]) -> Flat:
+        flat = Flat()
+        for schema, path in parts:
+            flat = merge(flat, self._flat(schema, path, ()))
+        return flat
+
+    def _flat(self, schema: Any, path: str, following: tuple[int, ...]) -> Flat:
+        """One schema with what it refers to and all of `allOf`."""
+        if schema is True:
+            return Flat()
+        if schema is False:
+            return Flat(types=frozenset())
         if not isinstance(schema, dict):
-            raise SchemaError(path, f"expected a schema, found {json_text(schema)[:40]}")
-        keywords = {name: value for name, value in schema.items() if name not in _ANNOTATIONS}
-        for name, read in (("$ref", self.reference), ("anyOf", self.any_of), ("const", self.const), ("enum", self.enum)):
-            if name in keywords:
-                self.only(keywords, {name, "type"} if name in ("const", "enum") else {name}, path, f"beside `{name}`")
-                return read(keywords, _under(path, name))
-        if "type" not in keywords:
-            self.only(keywords, set(), path, "without a `type`")
-            raise SchemaError(path, "a schema without `type` allows any value, which is not supported")
-        return self.typed(keywords, path)
+            raise SchemaError(path, f"expected a schema, found {shown(schema)}")
+        if id(schema) in following:
+            raise SchemaError(path, "the schema refers to itself without anything between")
+        following += (id(schema),)
+        for name in schema:
+            if name in REFUSED and not (name in _CONDITION and "if" in schema):
+                raise BeyondAutomata(under(path, name), f"the keyword `{name}` is not supported")
+        flat = own_flat(schema, path)
+        if "$ref" in schema:
+            place = under(path, "$ref")
+            flat = merge(self._flat(self.references.find(schema["$ref"], place), place, following), flat)
+        for inner, place in self._instead(schema, path):
+            flat = merge(flat, self._flat(inner, place, following))
+        for inner, place in parts_of(schema["allOf"], under(path, "allOf")) if "allOf" in schema else ():
+            flat = merge(flat, self._flat(inner, place, following))
+        return flat
 
-    def reference(self, keywords: dict[str, Any], path: str) -> Node:
-        target = keywords["$ref"]
-        if not isinstance(target, str) or not target.startswith("#"):
-            raise SchemaError(path, f"only references inside the document are supported, found {json_text(target)}")
-        if target in self.open_refs:
-            raise SchemaError(path, f"{target} refers to itself, which is not supported")
-        found = self.document
-        for step in target[1:].split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, dict) or step not in found:
-                raise SchemaError(path, f"there is no {target}")
-            found = found[step]
-        self.open_refs.append(target)
-        node = self.node(found, target)
-        self.open_refs.pop()
-        return node
+    def _instead(self, schema: dict[str, Any], path: str) -> Iterator[Part]:
+        """Schemas that say the same as `not` and `if`."""
+        if "not" in schema:
+            yield negated(schema["not"], under(path, "not")), under(path, "not")
+        if NOT_REFERENCE in schema:
+            place = under(path, "$ref")
+            yield negated(self.references.find(schema[NOT_REFERENCE], place), place), place
+        if "if" in schema:
+            yield conditional(schema), under(path, "if")
 
-    def any_of(self, keywords: dict[str, Any], path: str) -> Node:
-        options = keywords["anyOf"]
-        if not isinstance(options, list) or not options:
-            raise SchemaError(path, "expected a list of schemas")
-        return alternate([self.node(option, _under(path, str(n))) for n, option in enumerate(options)])
+    def _chosen(self, flat: Flat) -> list[Flat]:
+        if not flat.types or flat.values == []:
+            return []
+        if not flat.groups:
+            return [flat]
+        group, flat.groups = flat.groups[0], flat.groups[1:]
+        options = []
+        for schema, path in group.options:
+            option = self._flat(schema, path, ())
+            options.append(self._chosen(merge(flat, option)))
+            if sum(map(len, options)) > _MAX_ALTERNATIVES:
+                raise BeyondAutomata(group.path, f"more than {_MAX_ALTERNATIVES} alternatives")
+        if group.exclusive:
+            self._check_exclusive(options, group)
+        return [one for option in options for one in option]
 
-    def const(self, keywords: dict[str, Any], path: str) -> Node:
-        return self.values([keywords["const"]], keywords.get("type"), path)
+    def _check_exclusive(self, options: list[list[Flat]], group: Group) -> None:
+        for n, first in enumerate(options):
+            for m, second in enumerate(options):
+                if n != m and not all(never(self, a, b, 0) for a in first for b in second):
+                    raise BeyondAutomata(group.path, f"the options {min(n, m)} and {max(n, m)} may both hold; use `anyOf`")
 
-    def enum(self, keywords: dict[str, Any], path: str) -> Node:
-        if not isinstance(keywords["enum"], list) or not keywords["enum"]:
-            raise SchemaError(path, "expected a list of values")
-        return self.values(keywords["enum"], keywords.get("type"), path)
+    # ------------------------------------------------------------------- values
 
-    def values(self, values: list[Any], kinds: Any, path: str) -> Node:
-        if kinds is not None:
-            names = self.type_names(kinds, path)
-            values = [value for value in values if any(_PREDICATES[name](value) for name in names)]
-        if not values:
-            raise SchemaError(path, "no value has the `type` beside it")
-        return Words(tuple(json_text(value) for value in values))
-
-    def typed(self, keywords: dict[str, Any], path: str) -> Node:
-        names = self.type_names(keywords["type"], _under(path, "type"))
-        allowed = set().union(*(_KEYWORDS[name] for name in names))
-        self.only(keywords, allowed | {"type"}, path, f"for type {' or '.join(names)}")
-        readers: dict[str, Callable[[], Node]] = {
-            "string": lambda: self.string(keywords, path),
-            "integer": lambda: self.integer(keywords, path),
-            "number": lambda: FLOAT,
+    def _value(self, flat: Flat, path: str) -> Node | None:
+        if flat.values is not None:
+            return self._listed(flat)
+        readers: dict[str, Callable[[], Node | None]] = {
+            "string": lambda: string_node(flat),
+            "integer": lambda: None if "number" in flat.types else number_node(flat, whole=True),
+            "number": lambda: number_node(flat, whole=False),
             "boolean": lambda: Words(("true", "false")),
             "null": lambda: text("null"),
-            "array": lambda: self.array(keywords, path),
-            "object": lambda: self.object(keywords, path),
+            "array": lambda: self._array(flat, path),
+            "object": lambda: self._object(flat, path),
         }
-        return alternate([readers[name]() for name in names])
+        if flat.types == ALL_TYPES and flat == Flat():
+            return self.free(self.depth)
+        found = [readers[name]() for name in readers if name in flat.types]
+        nodes = [node for node in found if node is not None]
+        return alternate(nodes) if nodes else None
 
-    def type_names(self, kinds: Any, path: str) -> list[str]:
-        names = kinds if isinstance(kinds, list) else [kinds]
-        for name in names:
-            if not isinstance(name, str) or name not in _KEYWORDS:
-                raise SchemaError(path, f"expected one of {', '.join(_KEYWORDS)}, found {json_text(name)}")
-        if not names:
-            raise SchemaError(path, "expected the name of a type")
-        return names
+    def _listed(self, flat: Flat) -> Node | None:
+        contents = string_contents(flat) if any(isinstance(value, str) for value in flat.values or ()) else []
+        texts = []
+        for value in flat.values or ():
+            kind = type_name(value)
+            if kind not in ("array", "object"):
+                if scalar_fits(value, flat, contents):
+                    texts.append(json_text(value))
+            elif value_fits(self, flat, value):
+                texts.append(json_text(value))
+        return Words(tuple(texts)) if texts else None
 
-    def string(self, keywords: dict[str, Any], path: str) -> Node:
-        pattern = keywords.get("pattern")
-        if pattern is not None and not isinstance(pattern, str):
-            raise SchemaError(_under(path, "pattern"), "expected a regex")
-        low, high = self.count(keywords, "minLength", path), self.count(keywords, "maxLength", path)
-        try:
-            # The standard's `pattern` is searched for, unlike a `regex=` of ours.
-            return json_nodes.string(low, high, pattern, search=True)
-        except RegexError as error:
-            raise SchemaError(_under(path, "pattern") if pattern is not None else path, error.message) from None
+    def _array(self, flat: Flat, path: str) -> Node | None:
+        low, high = int(flat.limits.get("minItems", 0)), flat.limits.get("maxItems")
+        high = None if high is None else int(high)
+        prefix = max((len(rule.prefix) for rule in flat.arrays), default=0)
 
-    def integer(self, keywords: dict[str, Any], path: str) -> Node:
-        bounds = {name: self.bound(keywords, name, path) for name in _KEYWORDS["integer"] if name in keywords}
-        if not bounds:
-            return INT
-        low = max(bounds.get("minimum", _LEAST), bounds.get("exclusiveMinimum", _LEAST - 1) + 1)
-        high = min(bounds.get("maximum", _MOST), bounds.get("exclusiveMaximum", _MOST + 1) - 1)
-        if low > high:
-            raise SchemaError(path, "no integer lies between the bounds")
-        return int_range(low, high)
+        def parts(place: int) -> tuple[Part, ...]:
+            found = [rule.prefix[place] if place < len(rule.prefix) else rule.rest for rule in flat.arrays]
+            return tuple(part for part in found if part is not None)
 
-    def bound(self, keywords: dict[str, Any], name: str, path: str) -> int:
-        value = keywords[name]
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise SchemaError(_under(path, name), f"expected a whole number, found {json_text(value)}")
-        return value
+        if flat.unique and (high is None or high > 1):
+            return self._distinct(parts(0), prefix, low, high, path)
 
-    def array(self, keywords: dict[str, Any], path: str) -> Node:
-        if "items" not in keywords:
-            raise SchemaError(path, "an array without `items` allows any elements, which is not supported")
-        low, high = self.count(keywords, "minItems", path), self.count(keywords, "maxItems", path)
-        element = self.node(keywords["items"], _under(path, "items"))
-        try:
-            return json_nodes.array(element, low, high)
-        except RegexError as error:
-            raise SchemaError(path, error.message) from None
+        def element(place: int) -> Node | None:
+            return self.node(parts(place)) if parts(place) else self.free(max(self.depth - 1, 0))
 
-    def count(self, keywords: dict[str, Any], name: str, path: str) -> int | None:
-        if name not in keywords:
+        return array_node(element, prefix, low, high, self.marks)
+
+    def _distinct(self, parts: tuple[Part, ...], prefix: int, low: int, high: int | None, path: str) -> Node | None:
+        options = self.alternatives(parts) if parts and not prefix else [Flat()]
+        listed = [self._value(flat, path) if flat.values is not None else None for flat in options]
+        words = {word for node in listed if isinstance(node, Words) for word in node.words}
+        whole = all(isinstance(node, Words) or flat.values is not None for flat, node in zip(options, listed))
+        if not whole or len(words) > _MAX_DISTINCT or len({canonical(json.loads(word)) for word in words}) < len(words):
+            raise BeyondAutomata(under(path, "uniqueItems"), f"needs `items` with an `enum` of at most {_MAX_DISTINCT} values")
+        return distinct_array(tuple(sorted(words)), low, len(words) if high is None else high, self.marks)
+
+    def _object(self, flat: Flat, path: str) -> Node | None:
+        members = members_of(self, flat)
+        if members is None:
             return None
-        value = self.bound(keywords, name, path)
-        if value < 0:
-            raise SchemaError(_under(path, name), f"expected a count, found {value}")
-        return value
-
-    def object(self, keywords: dict[str, Any], path: str) -> Node:
-        properties, required = keywords.get("properties", {}), keywords.get("required", [])
-        others = keywords.get("additionalProperties", False)
-        if not isinstance(properties, dict) or not isinstance(required, list):
-            raise SchemaError(path, "expected `properties` to be an object and `required` a list")
-        unknown = [name for name in required if name not in properties]
-        if unknown:
-            raise SchemaError(_under(path, "required"), f"{json_text(unknown[0])} is not in `properties`")
-        if others is not False:
-            return self.open_object(properties, others, path)
-        fields = [
-            (json_text(name) + ":", self.node(value, _under(path, f"properties.{name}")), name in required)
-            for name, value in properties.items()
-        ]
-        return json_nodes.partial_record(fields)
-
-    def open_object(self, properties: dict[str, Any], others: Any, path: str) -> Node:
-        place = _under(path, "additionalProperties")
-        if others is True:
-            raise SchemaError(place, "properties of any name and value are not supported; write false")
-        if properties:
-            raise SchemaError(place, "a schema for further properties beside `properties` is not supported; write false")
-        return json_nodes.mapping(json_nodes.string(), self.node(others, place))
-
-    def only(self, keywords: dict[str, Any], allowed: set[str], path: str, where: str) -> None:
-        for name in keywords:
-            if name not in allowed:
-                raise SchemaError(_under(path, name), f"the keyword `{name}` is not supported {where}")
+        others = others_of(self, flat)
+        low, high = int(flat.limits.get("minProperties", 0)), flat.limits.get("maxProperties")
+        if others is not None and low > max(1, len([m for m in members if m.required])):
+            raise BeyondAutomata(under(path, "minProperties"), "further keys may repeat; declare the properties")
+        return object_node(members, others, low, None if high is None else int(high), self.marks)
 
 
-_KEYWORDS: dict[str, frozenset[str]] = {
-    "string": frozenset({"minLength", "maxLength", "pattern"}),
-    "integer": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
-    "number": frozenset(),
-    "boolean": frozenset(),
-    "null": frozenset(),
-    "array": frozenset({"items", "minItems", "maxItems"}),
-    "object": frozenset({"properties", "required", "additionalProperties"}),
-}
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-_PREDICATES: dict[str, Callable[[Any], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "integer": lambda value: _is_number(value) and float(value).is_integer(),
-    "number": _is_number,
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "array": lambda value: isinstance(value, list),
-    "object": lambda value: isinstance(value, dict),
-}
-
-
-def _under(path: str, step: str) -> str:
-    return f"{path}.{step}" if path else step
+def _note(notes: dict[str, Any], name: str, kind: type, default: Any) -> Any:
+    value = notes.get(name, default)
+    if type(value) is not kind:
+        raise SchemaError(name, f"expected {'true or false' if kind is bool else 'a whole number'}, found {shown(value)}")
+    return value

@@ -32,9 +32,13 @@ class RegexError(ValueError):
         self.message, self.position = message, position
 
 
-def parse_regex(pattern: str) -> Node:
-    """The syntax tree of a pattern that is to match a whole text.  Raises `RegexError`."""
+def parse_regex(pattern: str, *, ecma: bool = False) -> Node:
+    """The syntax tree of a pattern that is to match a whole text.  Raises `RegexError`.
+
+    With `ecma`, `\\s` and `.` mean what they do in JSON Schema: Unicode whitespace, and no character that ends a line.
+    """
     parser = _Parser(pattern)
+    parser.ecma = ecma
     try:
         tree = parser.parse()
         # Python has the last word on what is a regex: `findall` and the check of values from outside use `re`.
@@ -93,6 +97,8 @@ _QUANTIFIERS = frozenset("*+?{")
 class _Parser(_ParsePattern):
     """interegular's parser with Python's reading of the places where the two differ."""
 
+    ecma = False
+
     def furthest(self) -> int:
         """Where the parse stopped."""
         return max([self.index, *self._expected])
@@ -117,6 +123,8 @@ class _Parser(_ParsePattern):
             return self.unrepeated(_Edge(Edge.START), start)
         if self.anyof_b("$", "\\Z"):
             return self.unrepeated(_Edge(Edge.END), start)
+        if self.ecma and self.static_b("."):
+            return self.repetition(_Class(list(_LINE_ENDS), True))
         return super().atom()
 
     def unrepeated(self, edge, start):
@@ -143,6 +151,8 @@ class _Parser(_ParsePattern):
             raise RegexError("a word boundary is not supported", start)
         if not inner and re.compile(r"(?![0-3][0-7]{2})[1-9]").match(self.data, self.index):
             raise RegexError("a back-reference is not supported", start)
+        if self.ecma and self.data.startswith(("s", "S"), self.index):
+            return _Class(list(_SPACES), self.any() == "S")
         code = re.compile(r"u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|0(?![0-7])").match(self.data, self.index)
         if code is None:
             return super().escaped(inner)
@@ -184,11 +194,16 @@ class _Parser(_ParsePattern):
         return [(point, point)]
 
 
-def _group_ranges(group: _CharGroup) -> Ranges:
-    ranges = normalise((ord(c), ord(c)) for c in group.chars)
+def _group_ranges(group: _CharGroup | _Class) -> Ranges:
+    ranges = normalise(group.ranges if isinstance(group, _Class) else [(ord(c), ord(c)) for c in group.chars])
     return complement(ranges) if group.negated else ranges
 
 
+_LINE_ENDS: Ranges = ((10, 10), (13, 13), (0x2028, 0x2029))
+_SPACES: Ranges = (
+    (9, 13), (32, 32), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F),
+    (0x3000, 0x3000), (0xFEFF, 0xFEFF),
+)
 _LETTERS: Ranges = ((65, 90), (97, 122))
 
 

@@ -16,7 +16,7 @@ from lmc.regex import json_nodes
 from lmc.regex.build import compile_node
 from lmc.regex.dfa import ByteDfa
 from lmc.regex.json_nodes import json_text
-from lmc.regex.json_schema import SchemaError, schema_node
+from lmc.regex.json_schema import BeyondAutomata, SchemaError, schema_node
 from lmc.regex.nodes import Node, Words, alternate, concat, text
 from lmc.regex.numbers import FLOAT, INT, int_range
 from lmc.regex.parse import RegexError
@@ -24,6 +24,10 @@ from lmc.types import (
     BoolT, DictT, FloatT, IntT, ListT, LiteralT, NoneT, OptionalT, RangeT, RecordT, StrT, Type, UnionT,
 )
 from lmc.values import text_of
+
+
+#: Characters of a schema; an enumeration of 8,000 names has a tenth of it.
+MAX_SCHEMA = 4_000_000
 
 
 def compile_type(t: Type) -> ByteDfa:
@@ -40,12 +44,17 @@ def compile_type(t: Type) -> ByteDfa:
 def compile_schema(schema: str) -> ByteDfa:
     """The automaton of a JSON Schema, given as JSON text: objects are closed, their keys come in the order of `properties`.
 
-    Raises `SchemaError`, which names the path of what is wrong or not supported (no keyword is ignored but annotations), and
-    `RegexError` where the automaton grows too large.
+    Raises `SchemaError`, which names the path of what is wrong or not supported (no keyword is ignored but annotations); and
+    `BeyondAutomata` where a grammar may do, as where the automaton grows too large.
     """
     try:
-        data = json.loads(schema)
-        return compile_node(schema_node(data), schema)
+        if len(schema) > MAX_SCHEMA:
+            raise SchemaError("", f"the schema has more than {MAX_SCHEMA:,} characters")
+        return compile_node(schema_node(json.loads(schema)), schema)
+    except SchemaError:
+        raise
+    except RegexError as error:
+        raise BeyondAutomata("", error.message) from None
     except json.JSONDecodeError as error:
         raise SchemaError("", f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
