@@ -6,7 +6,7 @@
                                                      )
 
 A line breaks only inside brackets, the widest first, and only if that makes it fit; breaks made by a backslash stay where the line
-would not fit without them.  What is inside a bracket that opens is laid out in the same way, one level deeper.
+would not be one without them.  What is inside a bracket that opens is laid out in the same way, one level deeper.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def write_line(line: Line, paper: Paper) -> None:
     parts = group_brackets(line.pieces)
     paper.end_line(line.level * INDENT)
     segments = _segments(parts)
-    if len(segments) > 1 and _fits(parts, frozenset(), paper, ""):
+    if len(segments) > 1 and not _must_open(parts) and _fits(parts, frozenset(), paper, ""):
         segments = [parts]
     for index, segment in enumerate(segments):
         last = index == len(segments) - 1

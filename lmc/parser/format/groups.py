@@ -79,14 +79,12 @@ def _finish(group: Group, closer: Piece) -> None:
     if group.shape is Shape.ITEMS and any(isinstance(p, Piece) and p.kind == "FOR" for p in group.parts):
         group.shape = Shape.COMPREHENSION
     code = [p for p in group.parts if isinstance(p, Group) or p.kind != "COMMENT"]
-    ends_in_comma = bool(code) and isinstance(code[-1], Piece) and code[-1].kind == "COMMA"
-    if ends_in_comma and group.shape is Shape.INDEX:
+    comments = len(code) < len(group.parts)
+    last_comma = code and isinstance(code[-1], Piece) and code[-1].kind == "COMMA"
+    if last_comma and group.shape is Shape.INDEX:
         group.parts = [part for part in group.parts if part is not code[-1]]
-    group.open = (
-        len(code) < len(group.parts)
-        or ends_in_comma and group.shape is Shape.ITEMS
-        or any(isinstance(p, Group) and p.open for p in group.parts)
-    )
+        last_comma = False
+    group.open = bool(comments or last_comma or any(isinstance(p, Group) and p.open for p in group.parts))
 
 
 @dataclass(slots=True)
