@@ -39,6 +39,8 @@ def fmt(paths: tuple[str, ...], check: bool, diff: bool, quiet: bool) -> int:
         count += 1
         try:
             source = _read(path)
+            if not check and not diff:
+                _write(source)
         except CompileError as error:
             click.echo(render_all(error.diagnostics, error.sources), err=True)
             failed += 1
@@ -48,8 +50,6 @@ def fmt(paths: tuple[str, ...], check: bool, diff: bool, quiet: bool) -> int:
             click.echo(_diff(source), nl=False)
         if check and source.changed:
             click.echo(source.name, err=diff)
-        elif not check and not diff:
-            _write(source)
     if not quiet and tuple(paths) != ("-",):
         click.echo(_summary(changed, failed, count, would=check or diff), err=True)
     return WRONG if failed or check and changed else OK
@@ -85,11 +85,16 @@ def _files(paths: tuple[str, ...]) -> Iterator[Path | None]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder, onerror=_unreadable):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _SKIPPED]
         for name in files:
             if name.endswith(".lmp"):
                 yield Path(parent) / name
+
+
+def _unreadable(error: OSError) -> None:
+    raise CompileError(Diagnostic("E0001", f"cannot read the folder `{error.filename}`: {error.strerror}", None,
+                                  help="check its permissions, or name the files to format"))
 
 
 def _read(path: Path | None) -> _Source:

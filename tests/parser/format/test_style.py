@@ -1,10 +1,15 @@
 """The style itself: a source under `before`, the same as it is written under `after`."""
 
+import re
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from lmc.parser.format import format_source
+
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "formatting.md").read_text(encoding="utf-8")
 
 
 def styled(source: str) -> str:
@@ -101,3 +106,8 @@ def test_syntax_errors_are_reported_and_nothing_is_written():
 
 def test_nothing_stays_nothing():
     assert styled("") == "" and styled("\n\n") == "" and styled("# c") == "# c\n"
+
+
+def test_the_example_of_the_page():
+    before, after = re.findall(r"^```(?:text|lmp)\n(.*?)^```", PAGE, re.M | re.S)
+    assert styled(before) == after
