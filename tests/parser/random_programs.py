@@ -194,7 +194,7 @@ class _Program:
         self.block(indent, ["match", *self.value()], cases)
 
     def pattern(self) -> list[str]:
-        return self.pick(['"text"'], ["-", "1"], ["2.5"], ["None"], ["True"], ["_"], ["Note", "(", ")"],
+        return self.pick(['"text"'], ["-", "1"], ["2.5"], ["None"], ["True"], ["_"], ["_"], ["_"], ["Note", "(", ")"],
                          ["lib", ".", "Note", "(", self.name(), ",", "if", "=", self.name(), *self.pick([], [","]), ")"])
 
     def try_(self, indent: str, depth: int) -> None:
@@ -351,6 +351,9 @@ class _Expressions:
         lines = []
         for _ in range(self.rng.randint(0, 4)):
             text = "".join(self.piece(depth) for _ in range(self.rng.randint(0, 2)))
+            if raw:
+                # Three quotes in a hole would end it.
+                text = self.pick("words ${x", "\\d", '"one"', "")
             text = self.pick(text, text, "    deeper", "two" if raw else "${f(a,\n b) }", "def f(x: int):", "# text")
             lines.append(self.pick(indent + text, indent + "  " + text, "", indent[:2], indent + "   "))
         return raw + '"""\n' + "".join(f"{line}\n" for line in lines) + indent + '"""'
