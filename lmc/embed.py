@@ -209,6 +209,20 @@ class Function:
                     raise result
         return results
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The signature as JSON Schema: `parameters`, `returns` and, where the function has a docstring, `description`.
+
+        Raises `UsageError` where a parameter or the result holds a context.
+        """
+        from lmc.json_schema import NoSchema, signature_schema
+
+        code = self._code
+        try:
+            return signature_schema(((p.name, p.type, p.default) for p in code.params), code.result, code.doc)
+        except NoSchema as error:
+            raise UsageError(Diagnostic("E0851", f"`{code.name}` has no JSON schema: {error}", code.span)) from None
+
     def __repr__(self) -> str:
         return f"<lmc function {self.__doc__.splitlines()[0]}>"
 

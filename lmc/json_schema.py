@@ -8,12 +8,18 @@ Only the last component of a qualified name is shown.  What a schema means for g
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from lmc.types import (
     ERROR, BoolT, DictT, FallibleT, FloatT, IntT, ListT, LiteralT, NoneT, OptionalT, RangeT, RecordT, StrT, TupleT, Type, UnionT,
 )
+
+
+class NoSchema(AssertionError):
+    """A type that JSON cannot hold, such as a context."""
 
 
 def json_schema(t: Type) -> dict[str, Any]:
@@ -47,7 +53,24 @@ def json_schema(t: Type) -> dict[str, Any]:
             return _record(t)
         case UnionT():
             return {"anyOf": [_record(m, tag=short_name(m)) for m in t.members]}
-    raise AssertionError(f"{t} has no JSON Schema")
+    raise NoSchema(f"`{t}` has no JSON Schema")
+
+
+def signature_schema(params: Iterable[tuple[str, Type, str | None]], result: Type, description: str) -> dict[str, Any]:
+    """A function's schema in the form of tools: `parameters` (one object), `returns`, and `description` where there is one.
+
+    params: name, type and the default as JSON text, None where the argument is required
+    Raises `NoSchema` where a parameter or the result holds a context.
+    """
+    params = tuple(params)
+    properties = {name: json_schema(type) | ({} if default is None else {"default": json.loads(default)})
+                  for name, type, default in params}
+    required = [name for name, _, default in params if default is None]
+    about = {"description": description} if description else {}
+    return about | {
+        "parameters": {"type": "object", "properties": properties, "required": required, "additionalProperties": False},
+        "returns": json_schema(result),
+    }
 
 
 def field_list(t: Type) -> str:

@@ -278,3 +278,24 @@ def test_importing_lmc_is_light():
     """)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_a_signature_as_json_schema(module):
+    schema = module.judge.schema
+    assert schema["description"] == "Judge an essay."
+    assert schema["parameters"] == {
+        "type": "object",
+        "properties": {"essay": {"type": "string"}, "n": {"type": "integer", "default": 2}},
+        "required": ["essay"],
+        "additionalProperties": False,
+    }
+    assert schema["returns"]["properties"]["grade"] == {"enum": ["A", "B"]}
+    assert "description" not in module.sample.schema
+    assert module.nothing.schema["returns"] == {"type": "null"}
+
+
+def test_a_context_has_no_json_schema(tmp_path):
+    file = tmp_path / "state.lmp"
+    file.write_text("def start() -> context:\n    user: \"Hi\"\n    return here\n")
+    with lmc.load(file, dry=True) as loaded, pytest.raises(lmc.UsageError, match="`start` has no JSON schema: `context`"):
+        loaded.start.schema
