@@ -21,8 +21,8 @@ from lmc.runtime.options import GenOptions, OptionError, resolve_options
 from lmc.runtime.plan import Step
 from lmc.runtime.report import Recorded, TokenChoice
 from lmc.runtime.request import Finish, Generated, GenerateRequest
-from lmc.types import LiteralT, StrT, Type, spell_type
-from lmc.values import ValueMismatch, from_data, text_of
+from lmc.types import spell_type
+from lmc.values import ValueMismatch, from_text
 
 #: The operands of a `gen` that are options.
 _OPTIONS = ("stop", "max_tokens", "min_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "frequency_penalty",
@@ -108,24 +108,10 @@ def _value(frame: Frame, instruction: Instruction, request: GenerateRequest, gen
     if clipped and generated.finish is Finish.LENGTH:
         frame.instance.warnings.append(f"{instruction.span}: the text ends where the model's context ends")
     try:
-        return value_of_text(generated.text, instruction.types[1])
-    except (ValueMismatch, ValueError) as error:
+        return from_text(generated.text, instruction.types[1])
+    except ValueMismatch as error:
         raise failure("E0836", f"the generated value is not of its type: {error}", instruction.span, kind="invalid",
                       raw=generated.text) from None
-
-
-def value_of_text(text: str, type: Type) -> Any:
-    """A generated text as a value: `str` and literal types are bare text, everything else is JSON (LANGUAGE §8).
-
-    Raises `ValueMismatch` or `ValueError`.
-    """
-    match type:
-        case StrT():
-            return from_data(text, type)
-        case LiteralT(values):
-            # `true` and `1` are texts of values that are no strings.
-            return {text_of(v): v for v in values}.get(text, text)
-    return from_data(json.loads(text), type)
 
 
 def _cut(frame: Frame, instruction: Instruction, request: GenerateRequest, generated: Generated) -> RunError:

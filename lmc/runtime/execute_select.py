@@ -16,13 +16,12 @@ from lmc.backend.program import Instruction
 from lmc.diagnostics import RunError
 from lmc.runtime.context import ContextError, OptionPrompts, Prompt
 from lmc.runtime.execute_control import short_name
-from lmc.runtime.execute_model import value_of_text
 from lmc.runtime.failures import failure, located
 from lmc.runtime.frames import Frame
 from lmc.runtime.plan import Step
 from lmc.runtime.request import Scored, ScoreRequest, Usage
 from lmc.types import SCORED
-from lmc.values import Record, text_of
+from lmc.values import Record, from_text, text_of
 
 
 async def select(frame: Frame, step: Step) -> None:
@@ -45,7 +44,7 @@ async def select(frame: Frame, step: Step) -> None:
     instance.usage += Usage(generated=len(chosen))
     context = instance.bound.session.prompter.extend(
         frame.operand(instruction, "context"), instruction.attributes["role"], Prompt(prompts.prefix, b""), chosen, "")
-    frame.write(instruction, (context, value_of_text(options[best], instruction.types[1])))
+    frame.write(instruction, (context, from_text(options[best], instruction.types[1])))
 
 
 async def score(frame: Frame, step: Step) -> None:
