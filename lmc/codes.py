@@ -105,9 +105,11 @@ CODES: dict[str, str] = {
     "E0603": "two constraints on one generation",
     "E0604": "options that cannot be chosen among",
     "E0605": "a schema that cannot be used",
+    "E0606": "a grammar that cannot be used",
     "E0610": "no automaton can be built for a constraint",
     "E0641": "no value fits in `max_tokens`",
     "E0642": "the model's tokens cannot spell any value",
+    "E0646": "a grammar cannot be followed here",
     # E07 externs
     "E0701": "an extern without a result type",
     "E0702": "a type that cannot be passed to the host",

@@ -1,6 +1,6 @@
 """The automata of a program's constrained generations, each built once.
 
-A generation is constrained by its `regex`, its `schema`, or the type of its value unless that is plain `str`.  All that cannot be
+A generation is constrained by its `regex`, its `schema`, its `grammar`, or the type of its value unless that is plain `str`.  All that cannot be
 built is reported together.
 """
 
@@ -13,7 +13,8 @@ from lmc.diagnostics import CompileError, Diagnostic
 from lmc.ir.ops import Gen
 from lmc.regex.build import compile_regex
 from lmc.regex.dfa import ByteDfa
-from lmc.regex.schema import compile_schema, compile_type
+from lmc.regex.grammar import LARK, Grammar, check_grammar
+from lmc.regex.schema import compile_type, schema_constraint
 from lmc.types import STR, Type
 
 
@@ -22,11 +23,11 @@ class ConstraintTable:
     """Automata in order of first use."""
 
     _found: dict[tuple[str, str | Type], int | None] = field(default_factory=dict)
-    _automata: list[ByteDfa] = field(default_factory=list)
+    _automata: list[ByteDfa | Grammar] = field(default_factory=list)
     _errors: list[Diagnostic] = field(default_factory=list)
 
     @property
-    def automata(self) -> tuple[ByteDfa, ...]:
+    def automata(self) -> tuple[ByteDfa | Grammar, ...]:
         return tuple(self._automata)
 
     def index(self, gen: Gen) -> int | None:
@@ -39,7 +40,7 @@ class ConstraintTable:
             self._found[key] = self._build(gen, kind, constraint, build)
         return self._found[key]
 
-    def _build(self, gen: Gen, kind: str, constraint: str | Type, build: Callable[..., ByteDfa]) -> int | None:
+    def _build(self, gen: Gen, kind: str, constraint: str | Type, build: Callable[..., ByteDfa | Grammar]) -> int | None:
         try:
             self._automata.append(build(constraint))
         except ValueError as error:
@@ -54,9 +55,17 @@ class ConstraintTable:
             raise CompileError(self._errors, sources)
 
 
-def _constraint(gen: Gen) -> tuple[str, str | Type, Callable[..., ByteDfa]]:
+def _lark(text: str) -> Grammar:
+    grammar = Grammar(LARK, text)
+    check_grammar(grammar)
+    return grammar
+
+
+def _constraint(gen: Gen) -> tuple[str, str | Type, Callable[..., ByteDfa | Grammar]]:
     if gen.regex is not None:
         return "regex", gen.regex, compile_regex
     if gen.schema is not None:
-        return "schema", gen.schema, compile_schema
+        return "schema", gen.schema, schema_constraint
+    if gen.grammar is not None:
+        return "grammar", gen.grammar, _lark
     return "type", gen.results[1].type, compile_type

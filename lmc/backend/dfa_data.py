@@ -1,4 +1,4 @@
-"""An automaton as JSON data and back: arrays as base64 of little-endian integers.
+"""A constraint as JSON data and back: an automaton's arrays as base64 of little-endian integers, a grammar as its text.
 
 What is read is checked, so that no table can lead outside of itself.
 """
@@ -7,15 +7,40 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from typing import Any
 
 import numpy as np
 
 from lmc.backend.data import BadData, Fields
 from lmc.regex.dfa import DEAD, ByteDfa
+from lmc.regex.grammar import LARK, MAX_GRAMMAR, SCHEMA, Grammar
 
 #: More than a thousand times what the regex builder lets through, minimised.
 _MAX_STATES = 10_000_000
+
+
+def constraint_to_data(constraint: ByteDfa | Grammar) -> dict[str, Any]:
+    if isinstance(constraint, Grammar):
+        return {"grammar": constraint.kind, "source": constraint.source}
+    return dfa_to_data(constraint)
+
+
+def constraint_from_data(data: Any) -> ByteDfa | Grammar:
+    """Raises `BadData`.  Whether a grammar can be read is seen when the program is bound to a model."""
+    if not isinstance(data, dict) or "grammar" not in data:
+        return dfa_from_data(data)
+    fields = Fields(data, "a grammar")
+    kind, source = fields.take("grammar", str), fields.take("source", str)
+    fields.end()
+    if kind not in (LARK, SCHEMA) or len(source) > MAX_GRAMMAR:
+        raise BadData("a grammar of an unknown kind, or too long a one")
+    try:
+        if kind == SCHEMA:
+            json.loads(source)
+    except (ValueError, RecursionError):
+        raise BadData("a grammar of a schema that is not JSON") from None
+    return Grammar(kind, source)
 
 
 def dfa_to_data(dfa: ByteDfa) -> dict[str, Any]:

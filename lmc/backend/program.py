@@ -21,6 +21,7 @@ from typing import Any
 
 from lmc.diagnostics import Span
 from lmc.regex.dfa import ByteDfa
+from lmc.regex.grammar import Grammar
 from lmc.types import RecordT, Type, UnionT
 
 
@@ -104,7 +105,7 @@ class Program:
     functions: dict[str, FunctionCode]
     externs: dict[str, ExternInfo]
     entries: tuple[str, ...]
-    constraints: tuple[ByteDfa, ...]
+    constraints: tuple[ByteDfa | Grammar, ...]
     config: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
 

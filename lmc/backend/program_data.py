@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lmc.backend.data import BadData, Fields, count, text
-from lmc.backend.dfa_data import dfa_from_data, dfa_to_data
+from lmc.backend.dfa_data import constraint_from_data, constraint_to_data
 from lmc.backend.program import (
     CodeBlock, ExternInfo, FunctionCode, Input, Instruction, ParameterInfo, Program, Register,
 )
@@ -52,7 +52,7 @@ class _Writer:
             "functions": [self._function(f) for f in p.functions.values()],
             "externs": [self._extern(e) for e in p.externs.values()],
             "entries": list(p.entries),
-            "constraints": [dfa_to_data(c) for c in p.constraints],
+            "constraints": [constraint_to_data(c) for c in p.constraints],
             "config": p.config,
             "sources": p.sources,
             # Last, because the spans above fill it.
@@ -120,7 +120,7 @@ class _Reader:
             functions=_named(fields.each("functions", self._function), "functions"),
             externs=_named(fields.each("externs", self._extern), "externs"),
             entries=fields.each("entries", text),
-            constraints=fields.each("constraints", dfa_from_data),
+            constraints=fields.each("constraints", constraint_from_data),
             config=fields.take("config", dict),
             sources={text(name): text(source) for name, source in fields.take("sources", dict).items()},
         )

@@ -17,6 +17,8 @@ import json
 from collections.abc import Iterator
 
 from lmc.backend.program import CodeBlock, FunctionCode, Input, Instruction, Program, Register
+from lmc.regex.dfa import ByteDfa
+from lmc.regex.grammar import Grammar
 
 _INDENT = "     "
 
@@ -24,14 +26,19 @@ _INDENT = "     "
 def format_program(program: Program) -> str:
     """The whole program; ends with a newline."""
     lines = [f"program {program.name}", f"entries {', '.join(program.entries) or '(none)'}"]
-    lines += [f"constraint {i}: {c.states} states, {c.table.shape[1]} byte classes, of {_short(c.source)}"
-              for i, c in enumerate(program.constraints)]
+    lines += [f"constraint {i}: {_size(c)}, of {_short(c.source)}" for i, c in enumerate(program.constraints)]
     for extern in program.externs.values():
         params = ", ".join(f"{p.name}: {p.type}" for p in extern.params)
         lines.append(f"{'pure ' if extern.pure else ''}extern {extern.name}({params}) -> {extern.result}")
     for function in program.functions.values():
         lines += ["", *_function(function)]
     return "\n".join(lines) + "\n"
+
+
+def _size(constraint: ByteDfa | Grammar) -> str:
+    if isinstance(constraint, Grammar):
+        return f"a grammar ({constraint.kind})"
+    return f"{constraint.states} states, {constraint.table.shape[1]} byte classes"
 
 
 def _function(f: FunctionCode) -> Iterator[str]:

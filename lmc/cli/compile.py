@@ -2,7 +2,7 @@
 
     lmc compile judge.lmp -o judge.lmpc
     lmc compile judge.lmp --emit-ir
-    lmc compile judge.lmp --emit=ast|ir|program
+    lmc compile judge.lmp --emit=ast|ir|program|fsm|dot
     lmc compile judge.lmp --emit-ir --print-after=changed --time-passes
 """
 
@@ -19,7 +19,8 @@ from lmc.diagnostics import Diagnostic, UsageError, render_all
 
 @click.command("compile")
 @click.argument("file", type=click.Path())
-@click.option("--emit", type=click.Choice(["ast", "ir", "program"]), help="Print this form instead of writing an artifact.")
+@click.option("--emit", type=click.Choice(["ast", "ir", "program", "fsm", "dot"]),
+              help="Print this form instead of writing an artifact; fsm and dot: the automata of its constraints.")
 @click.option("--emit-ir", is_flag=True, help="The same as --emit=ir.")
 @click.option("-O", "level", type=click.Choice(["0", "1"]), default="1", help="0: as written, 1: optimised. Default: 1.")
 @click.option("--passes", metavar="A,B", help="Run these passes instead of those of -O.")
@@ -46,6 +47,10 @@ def compile_command(file: str, emit: str | None, emit_ir: bool, level: str, pass
         from lmc.ir.printer import print_module
 
         _write_text(print_module(compiled.module), output)
+    elif emit in ("fsm", "dot"):
+        from lmc.backend.automaton_text import draw_automata, format_automata
+
+        _write_text((format_automata if emit == "fsm" else draw_automata)(compiled.program), output)
     elif emit == "program":
         from lmc.backend.program_text import format_program
 

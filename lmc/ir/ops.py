@@ -85,7 +85,7 @@ class ContextImage(Op):
 class Gen(Op):
     """Generate after `context` in a turn of `role`; gives the new context and the value.
 
-    The constraint is the type of the second result, or `regex` or `schema` (JSON text) where given.  `follow` is the first
+    The constraint is the type of the second result, or `regex`, `schema` (JSON text) or `grammar` (Lark) where given.  `follow` is the first
     character of the literal text that the program puts after this piece in the same turn, fixed before any pass: a constrained
     generation may end before it (LANGUAGE §8).  Options not given here take the program's `config`, then the built-in default.
     """
@@ -95,6 +95,7 @@ class Gen(Op):
     site: str
     regex: str | None = None
     schema: str | None = None
+    grammar: str | None = None
     follow: str | None = None
     stop: Operand | None = None
     max_tokens: Operand | None = None

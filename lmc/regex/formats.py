@@ -44,6 +44,9 @@ _TAIL = rf"(?:\?(?:{_PCHAR}|[/?])*)?(?:#(?:{_PCHAR}|[/?])*)?"
 _URI = rf"[A-Za-z][A-Za-z0-9+.\-]*:(?:{_AUTHORITY}|{_ABSOLUTE}|{_PCHAR}+(?:/{_PCHAR}*)*)?{_TAIL}"
 _FIRST = rf"(?:[A-Za-z0-9\-._~!$&'()*+,;=@]|{_PERCENT})"
 _RELATIVE = rf"(?:{_AUTHORITY}|{_ABSOLUTE}|{_FIRST}+(?:/{_PCHAR}*)*)?{_TAIL}"
+_ALNUM, _INNER = "[A-Za-z0-9]", r"[A-Za-z0-9\-]"
+# No hyphens in places 3 and 4, as in `xn--`; lengths so that five names stay below 253 characters.
+_NAME = rf"(?:{_ALNUM}|{_ALNUM}{_INNER}{{0,2}}{_ALNUM}|{_ALNUM}{_INNER}(?:{_ALNUM}{_INNER}|-{_ALNUM}){_INNER}{{0,44}}{_ALNUM})"
 _CLOCK = r"T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S)"
 _DAYS = r"(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)"
 
@@ -53,6 +56,7 @@ FORMATS: dict[str, str] = {
     "time": _TIME,
     "date-time": f"{_DATE}T{_TIME}",
     "duration": rf"P(?:\d+W|{_DAYS}(?:{_CLOCK})?|{_CLOCK})",
+    "hostname": rf"{_NAME}(?:\.{_NAME}){{0,4}}",
     "email": rf"{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*",
     "uuid": r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}",
     "ipv4": _IPV4,

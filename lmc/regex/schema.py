@@ -11,15 +11,18 @@ by way of the text of a regex.
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from lmc.regex import json_nodes
 from lmc.regex.build import compile_node
 from lmc.regex.dfa import ByteDfa
+from lmc.regex.grammar import SCHEMA, Grammar, GrammarError, check_grammar, installed
 from lmc.regex.json_nodes import json_text
 from lmc.regex.json_schema import BeyondAutomata, SchemaError, schema_node
 from lmc.regex.nodes import Node, Words, alternate, concat, text
 from lmc.regex.numbers import FLOAT, INT, int_range
 from lmc.regex.parse import RegexError
+from lmc.regex.schema_keywords import subschemas, under
 from lmc.types import (
     BoolT, DictT, FloatT, IntT, ListT, LiteralT, NoneT, OptionalT, RangeT, RecordT, StrT, Type, UnionT,
 )
@@ -59,6 +62,34 @@ def compile_schema(schema: str) -> ByteDfa:
         raise SchemaError("", f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise SchemaError("", "the schema is nested too deeply") from None
+
+
+def schema_constraint(schema: str) -> ByteDfa | Grammar:
+    """The automaton of a JSON Schema; where it is more than an automaton holds, a grammar, if the extra is installed.
+
+    Raises as `compile_schema` does.
+    """
+    try:
+        return compile_schema(schema)
+    except BeyondAutomata as error:
+        if not installed():
+            reason = error.message.removeprefix(f"at `{error.path}`: ")
+            raise SchemaError(error.path, f"{reason}; a grammar may hold it, with `pip install 'lmc[grammar]'`") from None
+        grammar = Grammar(SCHEMA, schema)
+        _check_formats(json.loads(schema), error)
+        try:
+            check_grammar(grammar)
+        except GrammarError as second:
+            reason = error.message.removeprefix(f"at `{error.path}`: ")
+            raise SchemaError(error.path, f"{reason}; nor does a grammar hold the schema: {second.message}") from None
+        return grammar
+
+
+def _check_formats(schema: Any, reason: BeyondAutomata) -> None:
+    """The grammar's own formats are laxer than ours (30 February is a date to it), but for these."""
+    for inner, path in subschemas(schema, ""):
+        if inner.get("format", "uuid") not in ("uuid", "ipv4"):
+            raise SchemaError(under(path, "format"), f"the format is not supported in a grammar; {reason.message}")
 
 
 def _top(t: Type) -> Node:

@@ -27,7 +27,7 @@ BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 
 #: Keywords that only this package writes, where it takes `not` apart; no document may hold them.
-NOT_PATTERN, NOT_VALUES, NOT_REFERENCE = "$not-pattern", "$not-values", "$not-ref"
+NOT_PATTERN, NOT_VALUES, NOT_REFERENCE, NOT_TYPES = "$not-pattern", "$not-values", "$not-ref", "$not-types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,8 @@ def own_flat(schema: dict[str, Any], path: str) -> Flat:
         flat.types = _types(schema["type"], under(path, "type"))
         if schema.get("nullable") is True:
             flat.types |= {"null"}
+    if NOT_TYPES in schema:
+        flat.types -= _types(schema[NOT_TYPES], path)
     if "enum" in schema:
         if not isinstance(schema["enum"], list) or not schema["enum"]:
             raise SchemaError(under(path, "enum"), "expected a list of values")

@@ -1,7 +1,7 @@
 """`not` and `if` as schemas without them: what must hold instead.
 
     negated({"type": "object", "required": ["a"]})
-        ->  {"anyOf": [{"type": [… all but object]}, {"type": "object", "properties": {"a": false}}]}
+        ->  {"anyOf": [{"$not-types": "object"}, {"type": "object", "properties": {"a": false}}]}
 
 A schema is the conjunction of its keywords, so one of them must fail.  Where no keywords of ours say that one fails, it is refused.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lmc.regex.schema_flat import NOT_PATTERN, NOT_REFERENCE, NOT_VALUES, TYPES
+from lmc.regex.schema_flat import NOT_PATTERN, NOT_REFERENCE, NOT_TYPES, NOT_VALUES
 from lmc.regex.schema_keywords import BeyondAutomata, is_annotation, under
 
 #: Keyword -> its type, the keyword that says the opposite, and how far the bound moves.
@@ -51,7 +51,7 @@ def _fails(name: str, value: Any, path: str, keywords: dict[str, Any]) -> list[A
         return [] if step and value + step < 0 else [{"type": kind, opposite: value + step}]
     match name:
         case "type":
-            return _other_types(value, path)
+            return [{NOT_TYPES: value}]
         case "not":
             return [value]
         case "$ref":
@@ -74,11 +74,3 @@ def _fails(name: str, value: Any, path: str, keywords: dict[str, Any]) -> list[A
             if all(isinstance(one, str) for one in values):
                 return [{NOT_VALUES: values}]
     raise BeyondAutomata(path, f"the keyword `{name}` is not supported inside `not`")
-
-
-def _other_types(kinds: Any, path: str) -> list[Any]:
-    names = kinds if isinstance(kinds, list) else [kinds]
-    if "integer" in names and "number" not in names:
-        raise BeyondAutomata(path, "`not` an integer is not supported")
-    others = [name for name in TYPES if name not in names and not (name == "integer" and "number" in names)]
-    return [{"type": others}] if others else []

@@ -14,7 +14,7 @@ from lmc.regex.formats import FORMATS, INTEGER_FORMATS, NUMBER_FORMATS
 from lmc.regex.json_nodes import json_text
 from lmc.regex.nodes import Embedded, Node, Words
 from lmc.regex.numbers import FLOAT, INT, int_range
-from lmc.regex.parse import RegexError
+from lmc.regex.parse import RegexError, parse_regex
 from lmc.regex.product import difference, intersection
 from lmc.regex.schema_flat import BOUNDS, Flat
 from lmc.regex.schema_keywords import BeyondAutomata, SchemaError
@@ -54,7 +54,7 @@ def string_contents(flat: Flat) -> list[ByteDfa]:
         if name in FORMATS:
             found.append(json_nodes.content(FORMATS[name], search=False))
         elif name not in INTEGER_FORMATS and name not in NUMBER_FORMATS:
-            raise BeyondAutomata(path, f"the format {json_text(name)} is not supported; {', '.join(sorted(FORMATS))} are")
+            raise SchemaError(path, f"the format {json_text(name)} is not supported; {', '.join(sorted(FORMATS))} are")
     return found
 
 
@@ -71,6 +71,8 @@ def number_node(flat: Flat, *, whole: bool) -> Node | None:
     """None where no number fits, or with `whole` no integer."""
     try:
         nodes = [_whole(flat) if whole else _decimal(flat)]
+        if not whole and "integer" not in flat.types:
+            nodes.append(parse_regex(r"-?[0-9]+\.[0-9]*[1-9][0-9]*"))
         for step, path in flat.steps:
             try:
                 nodes.append(multiples(Decimal(str(step)), whole=whole))

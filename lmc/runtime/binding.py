@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from lmc.backend.program import CodeBlock, Instruction, Program
 from lmc.diagnostics import Diagnostic, LmcError
-from lmc.runtime.constraint import TokenConstraint
+from lmc.runtime.grammar import Constraint
 from lmc.runtime.host import Externs
 from lmc.runtime.plan import Opcode, Plan, plan_program
 from lmc.runtime.session import Session
@@ -29,7 +29,7 @@ class Bound:
     session: Session
     externs: Externs
     plans: Mapping[str, Plan]
-    constraints: tuple[TokenConstraint, ...]
+    constraints: tuple[Constraint, ...]
     named: Mapping[str, object]
 
 

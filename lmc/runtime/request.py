@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lmc.diagnostics import RunError
-from lmc.runtime.constraint import TokenConstraint
+from lmc.runtime.grammar import Constraint
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class GenerateRequest:
     prompt: tuple[int, ...]
     max_tokens: int
     heal: bytes = b""
-    constraint: TokenConstraint | None = None
+    constraint: Constraint | None = None
     follow: bytes = b""
     stops: tuple[str, ...] = ()
     min_tokens: int = 0

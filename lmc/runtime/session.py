@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmc.regex.dfa import ByteDfa
+from lmc.regex.grammar import Grammar
 from lmc.runtime.constraint import TokenConstraint
 from lmc.runtime.context import Prompter
 from lmc.runtime.engine import Engine
 from lmc.runtime.engine_thread import EngineThread
+from lmc.runtime.grammar import Constraint, GrammarConstraint
 from lmc.runtime.request import DoneEvent, Event, FailedEvent, Generated, GenerateRequest, Scored, ScoreRequest, TextEvent
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class Session:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiters: dict[int, _Waiter] = {}
         # By the automaton itself: it compares by identity, and is kept so that the identity stays its own.
-        self._constraints: dict[ByteDfa, TokenConstraint] = {}
+        self._constraints: dict[ByteDfa | Grammar, Constraint] = {}
         self._engine = EngineThread(engine, self._deliver)
 
     @property
@@ -63,10 +65,13 @@ class Session:
     def stats(self) -> EngineStats:
         return self._engine.stats
 
-    def constraint(self, dfa: ByteDfa) -> TokenConstraint:
+    def constraint(self, dfa: ByteDfa | Grammar) -> Constraint:
         """The automaton over this model's tokens; made once.  Raises `LmcError` where the tokens cannot spell what it accepts."""
         if dfa not in self._constraints:
-            self._constraints[dfa] = TokenConstraint(dfa, self._index)
+            if isinstance(dfa, Grammar):
+                self._constraints[dfa] = GrammarConstraint(dfa, self.tokenizer.token_bytes)
+            else:
+                self._constraints[dfa] = TokenConstraint(dfa, self._index)
         return self._constraints[dfa]
 
     async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None) -> Generated:

@@ -119,8 +119,7 @@ def _constraint(body: Body, types: list[ast.Expr], type: Type, options: dict[str
                          "keep one; a `type` can hold a regex: `str(regex=…)`")
         return None
     if "grammar" in options:
-        body.facts.error("E0901", "`grammar` is parsed, but this version does not execute it", options["grammar"], "",
-                         "use a type, `regex=` or `schema=`")
+        _grammar(body, options["grammar"])
     if "schema" in options:
         _schema(body, options["schema"])
     return _pattern(body, options["regex"]) if "regex" in options else None
@@ -149,12 +148,24 @@ def _schema(body: Body, expr: ast.Expr) -> None:
     if text is None:
         return
     # Building automata needs numpy, which programs without a schema are checked without.
-    from lmc.regex.schema import compile_schema
+    from lmc.regex.schema import schema_constraint
 
     try:
-        compile_schema(text)
+        schema_constraint(text)
     except RegexError as error:
         body.facts.error("E0605", f"this schema cannot be used: {error}", expr)
+
+
+def _grammar(body: Body, expr: ast.Expr) -> None:
+    text = _constant_text(body, expr, "a grammar")
+    if text is None:
+        return
+    from lmc.regex.grammar import LARK, Grammar, check_grammar
+
+    try:
+        check_grammar(Grammar(LARK, text))
+    except RegexError as error:
+        body.facts.error("E0606", f"this grammar cannot be used: {error}", expr)
 
 
 # --------------------------------------------------------------- select and score

@@ -96,27 +96,25 @@ def generate(frame: Frame, expr: ast.Call, follow: str | None, hint: str = "") -
 
 
 def _gen(frame: Frame, expr: ast.Call, info: model.GenCall, follow: str | None, hint: str) -> Operand:
-    if "grammar" in info.options:
-        frame.refuse(info.options["grammar"].span, "`grammar=`", "a type, `regex=` or `schema=` may do")
     own = {name: expression(frame, option) for name, option in info.options.items() if name in _OPERANDS}
-    unknown = set(info.options) - set(own) - {"regex", "schema"}
+    unknown = set(info.options) - set(own) - {"regex", "schema", "grammar"}
     if unknown:
         frame.refuse(expr.span, f"the option `{min(unknown)}` of `gen`")
     results = (Value(CONTEXT, "c"), Value(info.type, hint))
     frame.add(Gen, expr.span, results, context=frame.context, role=frame.role, site=frame.site(), regex=info.regex,
-              schema=_schema(frame, info), follow=follow, **{**frame.options, **own})
+              schema=_constant(frame, info, "schema"), grammar=_constant(frame, info, "grammar"), follow=follow, **{**frame.options, **own})
     frame.context = results[0]
     return results[1]
 
 
-def _schema(frame: Frame, info: model.GenCall) -> str | None:
-    option = info.options.get("schema")
+def _constant(frame: Frame, info: model.GenCall, name: str) -> str | None:
+    option = info.options.get(name)
     if option is None:
         return None
     value = expression(frame, option)
     if isinstance(value, Literal) and isinstance(value.value, str):
         return value.value
-    frame.refuse(option.span, "a schema not known at compile time", 'write it as `r"""…"""` or name a constant of the file')
+    frame.refuse(option.span, f"a {name} not known at compile time", 'write it as `r"""…"""` or name a constant of the file')
 
 
 def _select(frame: Frame, expr: ast.Call, info: model.SelectCall, hint: str) -> Operand:
