@@ -14,11 +14,13 @@ import traceback
 
 import click
 
+from lmc.cli.bench import bench
 from lmc.cli.check import check
 from lmc.cli.compile import compile_command
 from lmc.cli.explain import explain
 from lmc.cli.exits import FAILED, INTERNAL, INTERRUPTED, OK, PIPE, USAGE, WRONG
 from lmc.cli.fmt import fmt
+from lmc.cli.lsp import lsp
 from lmc.cli.models import models
 from lmc.cli.run import run
 from lmc.cli.signals import end_at_once, watch_interrupts
@@ -32,7 +34,7 @@ def lmc() -> None:
     """Compile and run language-model programs (.lmp)."""
 
 
-for _command in (run, check, explain, compile_command, test, fmt, models):
+for _command in (run, check, explain, compile_command, test, fmt, lsp, models, bench):
     lmc.add_command(_command)
 
 

@@ -83,7 +83,7 @@ class _Determiniser:
             self.rows.append(self.row(states))
             if len(self.worklist) > MAX_STATES:
                 raise RegexError(f"the automaton has more than {MAX_STATES:,} states; lower the counts in it", 0)
-            if at % 256 == 0 and time.thread_time() > deadline:
+            if at % 8 == 0 and time.thread_time() > deadline:
                 raise RegexError(f"building the automaton took more than {MAX_SECONDS:.0f} seconds; simplify it", 0)
         return Raw(self.byte_class, self.rows, self.accepting)
 

@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 
 from lmc.regex.build import compile_regex
+from lmc.regex.dfa import START
+from lmc.regex.grammar import Grammar
 from lmc.regex.json_nodes import json_text
 from lmc.regex.json_schema import SchemaError
 from lmc.regex.parse import RegexError, parse_regex
-from lmc.regex.schema import compile_schema
+from lmc.regex.schema import schema_constraint
+from lmc.regex.schema_keywords import subschemas
+from lmc.runtime.grammar import GrammarConstraint
 
 CORPUS = Path(__file__).parents[3] / "shared" / "data" / "constraints"
 
@@ -52,23 +56,79 @@ def test_patterns_of_real_schemas_compile():
     assert len(refused) <= 15
 
 
-@pytest.mark.parametrize(
-    "name, least",
-    [("jsonschemabench_permissive.jsonl", 60), ("jsonschemabench_github.jsonl", 10),
-        ("json_schema_test_suite_draft2020-12.jsonl", 40)],
-)
-def test_no_schema_that_compiles_accepts_what_it_forbids(name, least):
-    compiled = accepted = 0
-    for row in rows_of(name):
-        if row.get("description", "").startswith("ECMA 262"):
-            continue  # `\s` is ASCII here
+def test_schemas_of_real_programs():
+    """All 210: compiled or refused with the place; nothing invalid accepted; valid texts rejected only outside the subset."""
+    rows = rows_of("jsonschemabench_permissive.jsonl") + rows_of("jsonschemabench_github.jsonl")
+    automata, compiled, accepted, outside, refused = 0, 0, 0, 0, []
+    for row in rows:
+        schema = json.dumps(row["schema"])
         try:
-            dfa = compile_schema(json.dumps(row["schema"]))
+            constraint = schema_constraint(schema)
+        except SchemaError as error:
+            assert error.path or "too large" in error.message or "more than" in error.message, error
+            refused.append(f"{row['id']}: {error}")
+            continue
+        compiled += 1
+        automata += not isinstance(constraint, Grammar)
+        accepts = judge(constraint)
+        for case in row["tests"]:
+            fits = accepts(json_text(case["data"]).encode())
+            assert case["valid"] or not fits, (row["id"], case["data"])
+            accepted += fits
+            if case["valid"] and not fits:
+                assert outside_subset(row["schema"], case["data"]), (row["id"], case["data"])
+                outside += 1
+    print(f"{compiled} of {len(rows)} compiled, {automata} to automata; {accepted} valid accepted, {outside} outside the subset")
+    print("\n".join(refused))
+    assert compiled >= 185 and automata >= 178 and accepted >= 220 and outside <= 40
+
+
+def test_the_official_suite():
+    """A third of its groups: all take 20 seconds.  `python -m tests.regex.test_corpus` judges all."""
+    compiled, wrong = judge_suite(rows_of("json_schema_test_suite_draft2020-12.jsonl")[::3])
+    assert compiled > 70 and wrong == []
+
+
+def judge_suite(rows):
+    compiled, wrong = 0, []
+    for row in rows:
+        if row["file"] == "format.json":
+            continue  # that a format says nothing, which is the other choice of the standard
+        try:
+            constraint = schema_constraint(json.dumps(row["schema"]))
         except SchemaError:
             continue
         compiled += 1
-        for case in row["tests"]:
-            fits = dfa.matches(json_text(case["data"]).encode())
-            assert case["valid"] or not fits, (row["schema"], case)
-            accepted += fits
-    assert compiled >= least and accepted > least / 2
+        accepts = judge(constraint)
+        wrong += [(row["file"], row["description"], case) for case in row["tests"]
+            if not case["valid"] and accepts(json_text(case["data"]).encode())]
+    return compiled, wrong
+
+
+def judge(constraint):
+    if isinstance(constraint, Grammar):
+        matched = GrammarConstraint(constraint, [bytes([b]) for b in range(256)])
+        return lambda text: matched.accepting(matched.advance(START, text))
+    return constraint.matches
+
+
+def outside_subset(schema, value):
+    """Whether an object in the value has keys that no `properties` of the document declares together and in that order."""
+    declared = [list(inner["properties"]) for inner, _ in subschemas(schema, "") if isinstance(inner.get("properties"), dict)]
+    return any(not any(_in_order(list(one), names) for names in declared) for one in _objects(value))
+
+
+def _in_order(keys, names):
+    left = iter(names)
+    return all(key in left for key in keys)
+
+
+def _objects(value):
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _objects(inner)
+
+
+if __name__ == "__main__":
+    print(judge_suite(rows_of("json_schema_test_suite_draft2020-12.jsonl")))
