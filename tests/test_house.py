@@ -19,7 +19,8 @@ FLOORS = {
     "runtime": {"backend.program", "backend.serialize"},
     "compiler": {"parser", "passes", "backend", "ir"},
     "embed": {"compiler", "runtime", "backend.program", "backend.serialize"},
-    "cli": {"compiler", "embed", "runtime", "backend", "ir", "parser", "passes"},
+    "lsp": {"parser"},
+    "cli": {"lsp", "compiler", "embed", "runtime", "backend", "ir", "parser", "passes"},
 }
 
 

@@ -63,7 +63,9 @@ def resolve_item(scope: FileScope, item: Declaration) -> Symbol:
 def _type_symbol(scope: FileScope, item: ast.TypeAlias | ast.RecordDef, type: Type) -> Symbol:
     if not known(type):
         return BrokenSymbol(item.name.text, item.name.span)
-    return TypeSymbol(item.name.text, item.name.span, type, scope.qualify(item.name.text), item)
+    symbol = TypeSymbol(item.name.text, item.name.span, type, scope.qualify(item.name.text), item)
+    scope.facts.symbols[item.name] = symbol
+    return symbol
 
 
 def doc_text(doc: ast.Text | None) -> str:

@@ -91,6 +91,7 @@ def _enter(scope: FileScope, name: ast.Identifier, symbol: Any) -> None:
         scope.facts.error("E0202", f"`{name.text}` is imported twice", name, "duplicate",
                           "give one of them another name with `as`")
     scope.imported[name.text] = symbol
+    scope.facts.symbols[name] = symbol
 
 
 def _check_file(scope: FileScope, file: LoadedFile) -> CheckedFile:
