@@ -40,6 +40,28 @@ def test_every_string_is_judged_right_or_the_pattern_refused():
     assert [pattern for pattern, _ in refused] == ["a[]]b", "a[^]b]c"]  # classes that begin with `]`
 
 
+def test_full_matches_of_another_engine():
+    """Where its first match is the whole text, the whole text is accepted; its options and Unicode classes are not ours."""
+    judged, refused = 0, []
+    for row in rows_of("rust_regex_testdata.jsonl"):
+        options = any(row.get(name) for name in ("unescape", "case-insensitive")) or row.get("utf8") is False
+        # `[[:alpha:]]` is a set of characters in Python.
+        if options or not isinstance(row["regex"], str) or not row["matches"] or "[:" in row["regex"]:
+            continue
+        text, first = row["haystack"], row["matches"][0]
+        span = first.get("span") if isinstance(first, dict) else first[0] if isinstance(first[0], list) else first
+        if span != [0, len(text.encode())] or not text.isascii() and set(row["regex"]) & set("\\"):
+            continue
+        try:
+            assert compile_regex(row["regex"]).matches(text.encode()), row
+            judged += 1
+        except RegexError as error:
+            refused.append((row["regex"], error.message))
+    assert judged > 150
+    # What Python's syntax lacks, and what no automaton of ours holds.
+    assert len(refused) < judged
+
+
 def test_patterns_of_real_schemas_compile():
     rows = rows_of("jsonschemabench_patterns.jsonl")
     refused = []
