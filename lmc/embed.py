@@ -27,6 +27,7 @@ from lmc.diagnostics import Diagnostic, LmcError, RunError, UsageError
 
 if TYPE_CHECKING:
     from lmc.backend.program import FunctionCode, Program
+    from lmc.runtime.host_types import HostTypes
     from lmc.runtime.instance import RunOptions, Sinks
     from lmc.runtime.loop_thread import LoopThread
     from lmc.runtime.machine import Machine
@@ -172,9 +173,9 @@ class Function:
         self._module, self._code = module, code
         self.__name__ = code.name
         self.__doc__ = f"{signature_text(code)}\n\n{code.doc}".strip()
-        self.__signature__ = _signature(code)
+        self.__signature__ = _signature(code, module._externs.types)
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
+    def __call__(self, /, *args: Any, **keywords: Any) -> Any:
         """Run it and wait.  Raises `UsageError` for wrong arguments, `RunError` where the program stops."""
         from concurrent.futures import CancelledError
 
@@ -186,7 +187,7 @@ class Function:
             message = f"the module was closed while `{self.__name__}` ran"
             raise RunError(Diagnostic("E0839", message, None), kind="cancelled") from None
 
-    async def start(self, *args: Any, **keywords: Any) -> Any:
+    async def start(self, /, *args: Any, **keywords: Any) -> Any:
         """Run it, from any event loop.  Cancelling cancels its requests."""
         import asyncio
 
@@ -267,16 +268,17 @@ class _Engine:
         self.session.close()
 
 
-def _signature(code: FunctionCode) -> Any:
+def _signature(code: FunctionCode, types: HostTypes) -> Any:
     import inspect
     import json
 
     with suppress(ValueError):  # a parameter may be called what Python does not allow
         return inspect.Signature([
             inspect.Parameter(p.name, inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                              default=inspect.Parameter.empty if p.default is None else json.loads(p.default))
+                              default=inspect.Parameter.empty if p.default is None else json.loads(p.default),
+                              annotation=types.annotation(p.type))
             for p in code.params
-        ])
+        ], return_annotation=types.annotation(code.result))
     return None
 
 

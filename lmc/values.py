@@ -15,6 +15,7 @@ checks what comes from outside (arguments, generated text, `parse_json`, externs
 from __future__ import annotations
 
 import json
+import keyword
 import re
 import sys
 from dataclasses import dataclass
@@ -70,6 +71,11 @@ def text_of(value: Any) -> str:
 def number_text(value: float) -> str:
     """A float as JSON and prompts show it: shortest digits that read back, `2.0` for whole numbers."""
     return repr(value)
+
+
+def python_name(field: str) -> str:
+    """The attribute of a record's dataclass: the field's name, with `_` behind a word that is taken (`class`, `asdict`)."""
+    return field + "_" if keyword.iskeyword(field) or field == "asdict" else field
 
 
 def to_data(value: Any, type: Type | None = None) -> Any:

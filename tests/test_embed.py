@@ -72,7 +72,7 @@ def test_functions_are_callables_with_typed_results(module):
     assert one.grade in ("A", "B") and isinstance(one.tags, list) and repr(one).startswith("Verdict(grade=")
     assert isinstance(one, module.types.Verdict)
     assert module.judge.__name__ == "judge" and "Judge an essay." in module.judge.__doc__
-    assert str(inspect.signature(module.judge)) == "(essay, n=2)"
+    assert str(inspect.signature(module.judge)) == "(essay: str, n: int = 2) -> lmc.program.Verdict"
     assert "judge" in dir(module) and "judge" in repr(module)
     assert module.nothing() is None
 

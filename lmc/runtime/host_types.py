@@ -4,20 +4,20 @@
     types.to_host(Record(Verdict, ("A", 4, "fine")))      # Verdict(grade='A', overall=4, summary='fine')
     types.from_host(verdict, Verdict)                     # the Record again
 
-A field that is a Python keyword (`class`) gets an underscore behind it in the dataclass, and its own name everywhere else.
+A field that is a Python keyword (`class`) or `asdict` gets an underscore behind it in the dataclass, and its own name everywhere
+else.  `.asdict()` gives the JSON data of an instance.  The classes themselves are made in `host_classes.py`.
 Contexts go through as they are: opaque.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import keyword
 from collections.abc import Iterable
 from typing import Any
 
 from lmc.runtime.context import Context
+from lmc.runtime.host_classes import annotation, make_class, needed_records
 from lmc.types import BUILTIN_RECORDS, ERROR, ContextT, DictT, FallibleT, ListT, OptionalT, RecordT, TupleT, Type, UnionT
-from lmc.values import Record, ValueMismatch, from_data
+from lmc.values import Record, ValueMismatch, from_data, python_name, to_data
 
 
 class HostTypes:
@@ -31,19 +31,21 @@ class HostTypes:
         self._classes: dict[str, type] = {}
         self._types: dict[type, RecordT] = {}
         for record in records:
-            if record.name not in self._classes:
-                made = _dataclass(record)
-                self._classes[record.name] = made
-                self._types[made] = record
+            self._add(record)
 
     def class_of(self, name: str) -> type | None:
         """The dataclass of the record type with this name."""
         return self._classes.get(name)
 
+    def annotation(self, type: Type) -> Any:
+        """The type as Python writes it, with the dataclasses of the program."""
+        return annotation(type, self._classes)
+
     def to_host(self, value: Any) -> Any:
         """A value of the runtime as plain Python."""
         if isinstance(value, Record):
-            return self._classes[value.type.name](*map(self.to_host, value.values))
+            fields = {python_name(f.name): self.to_host(v) for f, v in zip(value.type.fields, value.values)}
+            return self._classes[value.type.name](**fields)
         if isinstance(value, tuple):
             return [self.to_host(v) for v in value]
         if isinstance(value, dict):
@@ -56,11 +58,24 @@ class HostTypes:
             _check_contexts(value, type, "")
         return from_data(self._plain(value), type)
 
+    def _add(self, record: RecordT) -> None:
+        if record.name in self._classes:
+            return
+        for inner in needed_records(record):
+            self._add(inner)
+        made = make_class(record, self._classes, self._asdict, self.to_host)
+        self._classes[record.name] = made
+        self._types[made] = record
+
+    def _asdict(self, instance: Any, tag: bool) -> dict[str, Any]:
+        record = self._types[instance.__class__]
+        return to_data(self._plain(instance), UnionT(record.name, (record,)) if tag else record)
+
     def _plain(self, value: Any) -> Any:
         """Our own dataclasses as records; `from_data` takes everything else as it is."""
         record = self._types.get(value.__class__)
         if record is not None:
-            fields = (self._plain(getattr(value, _attribute(f.name))) for f in record.fields)
+            fields = (self._plain(getattr(value, python_name(f.name))) for f in record.fields)
             data = {f.name: v for f, v in zip(record.fields, fields)}
             return from_data(data, record)
         if isinstance(value, (list, tuple)):
@@ -100,15 +115,3 @@ def _check_contexts(value: Any, type: Type, path: str) -> None:
         case DictT(_, inner):
             for key, element in (value.items() if isinstance(value, dict) else ()):
                 _check_contexts(element, inner, f"{path}[{key!r}]")
-
-
-def _dataclass(record: RecordT) -> type:
-    name = record.name.rpartition(".")[2]
-    made = dataclasses.make_dataclass(name, [_attribute(f.name) for f in record.fields], frozen=True)
-    made.__doc__ = record.doc or None
-    made.__module__ = "lmc.program"
-    return made
-
-
-def _attribute(field: str) -> str:
-    return field + "_" if keyword.iskeyword(field) else field
