@@ -20,6 +20,7 @@ FLOORS = {
     "compiler": {"parser", "passes", "backend", "ir"},
     "embed": {"compiler", "runtime", "backend.program", "backend.serialize"},
     "lsp": {"parser"},
+    "pygments_lexer": {"parser.words"},
     "cli": {"lsp", "compiler", "embed", "runtime", "backend", "ir", "parser", "passes"},
 }
 
@@ -101,6 +102,19 @@ def test_heavy_packages_only_in_the_runtime(package):
         f"{path.relative_to(ROOT)}:{line}"
         for name, path in MODULES.items()
         if part(name) != "runtime"
+        for line, target in imports(path)
+        if target.split(".")[0] == package
+    ]
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("package, place", [("pygments", "pygments_lexer"), ("pygls", "lsp"), ("lsprotocol", "lsp")])
+def test_packages_of_editors_only_where_editors_are_served(package, place):
+    """They are extras: nothing else may need them."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for name, path in MODULES.items()
+        if part(name) != place
         for line, target in imports(path)
         if target.split(".")[0] == package
     ]
