@@ -79,6 +79,16 @@ def load_program(path: Path, *, level: int = 1) -> Program:
     return compile_file(str(path), level=level).program
 
 
+def function_schema(code: FunctionCode) -> dict[str, Any]:
+    """The signature as JSON Schema; raises `UsageError` where it holds a context."""
+    from lmc.json_schema import NoSchema, signature_schema
+
+    try:
+        return signature_schema(((p.name, p.type, p.default) for p in code.params), code.result, code.doc)
+    except NoSchema as error:
+        raise UsageError(Diagnostic("E0851", f"`{code.name}` has no JSON schema: {error}", code.span)) from None
+
+
 def cache_folder() -> Path:
     """Where fetched models are kept: `$LMC_CACHE`, else `lmc` in the user's cache folder."""
     given = os.environ.get("LMC_CACHE")
@@ -216,13 +226,7 @@ class Function:
 
         Raises `UsageError` where a parameter or the result holds a context.
         """
-        from lmc.json_schema import NoSchema, signature_schema
-
-        code = self._code
-        try:
-            return signature_schema(((p.name, p.type, p.default) for p in code.params), code.result, code.doc)
-        except NoSchema as error:
-            raise UsageError(Diagnostic("E0851", f"`{code.name}` has no JSON schema: {error}", code.span)) from None
+        return function_schema(self._code)
 
     def __repr__(self) -> str:
         return f"<lmc function {self.__doc__.splitlines()[0]}>"

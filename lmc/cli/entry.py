@@ -23,7 +23,9 @@ from lmc.cli.fmt import fmt
 from lmc.cli.lsp import lsp
 from lmc.cli.models import models
 from lmc.cli.run import run
+from lmc.cli.schema import schema
 from lmc.cli.signals import end_at_once, watch_interrupts
+from lmc.cli.stubs import stubs
 from lmc.cli.test import test
 from lmc.diagnostics import LmcError, RunError, UsageError
 
@@ -34,7 +36,7 @@ def lmc() -> None:
     """Compile and run language-model programs (.lmp)."""
 
 
-for _command in (run, check, explain, compile_command, test, fmt, lsp, models, bench):
+for _command in (run, check, explain, compile_command, test, fmt, stubs, schema, lsp, models, bench):
     lmc.add_command(_command)
 
 

@@ -82,7 +82,8 @@ def annotation(type: Type, classes: dict[str, type]) -> Any:
         case DictT(key, value):
             return dict[annotation(key, classes), annotation(value, classes)]
         case TupleT(items):
-            return tuple[tuple(annotation(i, classes) for i in items)]
+            # Tuples leave the runtime as lists.
+            return list[functools.reduce(operator.or_, (annotation(i, classes) for i in items))]
         case OptionalT(inner):
             return annotation(inner, classes) | None
         case FallibleT(inner):

@@ -30,7 +30,7 @@ def test_fields_have_types():
     }
     assert typing.get_type_hints(Search) == {"query": str, "class_": int} and typing.get_type_hints(Finish) == {"answer": str | None}
     assert [f.name for f in dataclasses.fields(Plan)] == ["steps", "last", "grade", "notes", "asdict_", "first"]
-    assert TYPES.annotation(TupleT((INT, STR))) == tuple[int, str]
+    assert TYPES.annotation(TupleT((INT, STR))) == list[int | str]
     assert TYPES.annotation(FallibleT(INT)) == int | TYPES.class_of(ERROR.name)
 
 
