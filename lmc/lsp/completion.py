@@ -203,7 +203,8 @@ def _wants_type(cursor: Cursor, item: ast.Item | None) -> bool:
         return not re.search(r"\(\s*\Z", cursor.line) and not re.search(r"\)\s*(?:->[^:]*)?:\s*\Z", cursor.line)
     if isinstance(item, ast.RecordDef) and cursor.line.startswith(" "):
         return True
-    return re.match(r"\s*[^\W\d]\w*\s*:", cursor.line) is not None and not re.match(rf"\s*(?:{'|'.join(words.NOT_VALUES)})\b", cursor.line)
+    name = re.match(r"\s*([^\W\d]\w*)\s*:", cursor.line)
+    return name is not None and name[1] not in words.NOT_VALUES
 
 
 def _arguments(cursor: Cursor, analysis: Analysis | None) -> Iterator[Proposal]:

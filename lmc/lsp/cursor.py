@@ -67,7 +67,8 @@ def _code_before(text: str, code: Code, offset: int, *, hole: bool) -> tuple[str
         for inner in string.holes:
             if inner.start + 2 <= offset < inner.end:
                 return _code_before(text, inner.code, offset, hole=True) if inner.code is not None else None
-        return None if string.raw else _unclosed_hole(text, max(string.body, text.rfind("\n", 0, offset) + 1), offset, string.triple)
+        start = max(string.body, text.rfind("\n", 0, offset) + 1)
+        return None if string.raw else _unclosed_hole(text, start, offset, string.triple)
     return code.masked[: max(0, offset - code.start)], hole, ""
 
 

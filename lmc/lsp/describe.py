@@ -174,7 +174,9 @@ def _param(analysis: Analysis, param: ParamInfo) -> str:
 
 
 def _field(field: Field) -> str:
-    return f"{field.name}: {spell_type(field.type)}" + (f" = {field.default}" if field.default is not None else "")
+    # The default is kept as JSON.
+    default = {"null": "None", "true": "True", "false": "False"}.get(field.default or "", field.default)
+    return f"{field.name}: {spell_type(field.type)}" + (f" = {default}" if default is not None else "")
 
 
 def _doc(doc: ast.Text | None) -> str:

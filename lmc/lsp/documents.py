@@ -3,8 +3,8 @@
     documents.open(uri, text)      # analyses it, and every open document that imports it
     documents.diagnostics()        # uri -> its diagnostics, for each file of an open program
 
-A document's unsaved text is what its importers see.  A file that is open is judged by its own check, so that nothing is shown twice;
-a file that is not, by those of its importers.  This file knows no protocol.
+A document's unsaved text is what its importers see.  A file that is open is judged by its own check, so that nothing is shown
+twice; a file that is not, by those of its importers.  This file knows no protocol.
 """
 
 from __future__ import annotations
@@ -140,7 +140,8 @@ class Documents:
             for diagnostic in document.current.diagnostics if document.current is not None else ():
                 file = real if diagnostic.span is None else os.path.realpath(diagnostic.span.file)
                 if file == real or file not in self._open:
-                    key = (diagnostic.code, diagnostic.span and (diagnostic.span.line, diagnostic.span.column), diagnostic.message)
+                    place = (diagnostic.span.line, diagnostic.span.column) if diagnostic.span is not None else None
+                    key = (diagnostic.code, place, diagnostic.message)
                     found.setdefault(self.uri_of(file), {})[key] = diagnostic
         self._shown = {uri for uri, own in found.items() if own}
         return {uri: list(own.values()) for uri, own in found.items()}

@@ -38,7 +38,8 @@ def _role(block: ast.RoleBlock, line: int, column: int) -> tuple[str, Span] | No
     span = block.span
     if line != span.line or not span.column <= column <= span.column + len(block.role):
         return None
-    return f"{code(block.role + ':')}\n{ROLES[block.role]}", Span(span.file, line, span.column, line, span.column + len(block.role))
+    word = Span(span.file, line, span.column, line, span.column + len(block.role))
+    return f"{code(block.role + ':')}\n{ROLES[block.role]}", word
 
 
 def _option(path: tuple[ast.Node, ...]) -> str | None:

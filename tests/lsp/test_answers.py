@@ -81,8 +81,8 @@ def test_cursor(text, word, callee, dot):
     assert (text[found.start : offset], found.callee, found.dot is not None) == (word, callee, dot)
 
 
-@pytest.mark.parametrize("text", ['x = "no|"', 'x = "no| ${x}"', 'x = "${x} no|', "x = 1 # no|", 'x = r"${no|}"', 'x = "${# no|}"',
-                                  'x = """\n no|\n """'])
+@pytest.mark.parametrize("text", ['x = "no|"', 'x = "no| ${x}"', 'x = "${x} no|', "x = 1 # no|", 'x = r"${no|}"',
+                                  'x = "${# no|}"', 'x = """\n no|\n """'])
 def test_text_and_comments_are_no_code(text):
     assert read_cursor(text.replace("|", ""), text.index("|")) is None
 
@@ -157,7 +157,7 @@ def test_hover(analysis, mark, inside, shown):
 
 
 def test_a_field_is_shown_as_declared_and_a_keyword_not_at_all(analysis):
-    assert "more: Wide2 | None = null" in hover(analysis, *place("w.more.deep", 5))[0]
+    assert "more: Wide2 | None = None" in hover(analysis, *place("w.more.deep", 5))[0]
     assert hover(analysis, *place("fork x", 1)) is None
 
 

@@ -216,7 +216,8 @@ def test_broken_files_are_answered_from_the_last_good_analysis(tmp_path):
 def test_no_text_breaks_the_server(tmp_path):
     """Every prefix of a program, and what is no program, with a request at the end of each."""
     texts = [MAIN[:n] for n in range(0, len(MAIN), 23)]
-    texts += ["", "\0", "\ufeff", "\t", '"', '"""', "${", "def", "(" * 500, "def f():\n" + "    if a:\n" * 5, "a.", "1.", '"${', '"${#', "\r\n\r"]
+    texts += ["", "\0", "\ufeff", "\t", '"', '"""', "${", "def", "(" * 500, "def f():\n" + "    if a:\n" * 5, "a.", "1.",
+              '"${', '"${#', "\r\n\r"]
 
     async def scenario():
         async with Session(project(tmp_path)) as editor:
