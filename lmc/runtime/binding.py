@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lmc.backend.program import CodeBlock, Instruction, Program
 from lmc.diagnostics import Diagnostic, LmcError
-from lmc.runtime.grammar import Constraint
+from lmc.runtime.answers import Answers
 from lmc.runtime.host import Externs
 from lmc.runtime.plan import Opcode, Plan, plan_program
-from lmc.runtime.session import Session
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,14 +26,14 @@ class Bound:
     """`plans`: of each function's body; `constraints`: by the program's indexes; `named`: the program's named types."""
 
     program: Program
-    session: Session
+    session: Answers
     externs: Externs
     plans: Mapping[str, Plan]
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[Any, ...]
     named: Mapping[str, object]
 
 
-def bind(program: Program, session: Session, externs: Externs, opcodes: Mapping[str, Opcode]) -> Bound:
+def bind(program: Program, session: Answers, externs: Externs, opcodes: Mapping[str, Opcode]) -> Bound:
     """Bind the program.  Raises `LmcError` with the places of all that this model cannot do."""
     faults = []
     if not session.has_template:

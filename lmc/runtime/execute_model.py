@@ -20,7 +20,7 @@ from lmc.runtime.frames import Frame
 from lmc.runtime.options import GenOptions, OptionError, resolve_options
 from lmc.runtime.plan import Step
 from lmc.runtime.report import Recorded, TokenChoice
-from lmc.runtime.request import Finish, Generated, GenerateRequest
+from lmc.runtime.request import Finish, Generated, GenerateRequest, Origin
 from lmc.types import spell_type
 from lmc.values import ValueMismatch, from_text
 
@@ -76,6 +76,7 @@ def _request(frame: Frame, instruction: Instruction, prompt: Prompt, options: Ge
         sampling=replace(options.sampling, seed=seed % 2**64),
         logprobs=options.logprobs,
         stream=options.stream,
+        origin=Origin("gen", short_name(frame.code.name), frame.path + attributes["site"], instruction.span, instruction.types[1]),
     )
 
 

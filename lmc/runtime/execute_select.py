@@ -19,7 +19,7 @@ from lmc.runtime.execute_control import short_name
 from lmc.runtime.failures import failure, located
 from lmc.runtime.frames import Frame
 from lmc.runtime.plan import Step
-from lmc.runtime.request import Scored, ScoreRequest, Usage
+from lmc.runtime.request import Origin, Scored, ScoreRequest, Usage
 from lmc.types import SCORED
 from lmc.values import Record, from_text, text_of
 
@@ -112,8 +112,10 @@ async def _logprobs(frame: Frame, instruction: Instruction, rows: Sequence[tuple
     """Of each row's ids from `start` on.  A row that begins with what is scored gets the begin token before it."""
     if start == 0:
         rows, start = [(frame.instance.bound.session.begin_id, *ids) for ids in rows], 1
+    kind = instruction.opcode.removeprefix("lm.")
+    origin = Origin(kind, short_name(frame.code.name), frame.path, instruction.span, instruction.types[-1])
     try:
-        scored: list[Scored] = await frame.instance.bound.session.score([ScoreRequest(tuple(ids), start) for ids in rows])
+        scored: list[Scored] = await frame.instance.bound.session.score([ScoreRequest(tuple(ids), start, origin) for ids in rows])
     except RunError as error:
         raise located(error, instruction.span) from None
     for one in scored:

@@ -21,6 +21,7 @@ from typing import Any
 
 from lmc.backend.program import FunctionCode, Program
 from lmc.diagnostics import RunError
+from lmc.runtime.answers import Answers
 from lmc.runtime.binding import Bound, bind
 from lmc.runtime.execute_control import run_function
 from lmc.runtime.frames import Frame
@@ -28,7 +29,6 @@ from lmc.runtime.host import Externs
 from lmc.runtime.instance import Instance, RunOptions, Sinks
 from lmc.runtime.opcodes import OPCODES
 from lmc.runtime.report import Report
-from lmc.runtime.session import Session
 
 
 class Machine:
@@ -39,7 +39,7 @@ class Machine:
 
     __slots__ = ("bound",)
 
-    def __init__(self, program: Program, session: Session, externs: Externs):
+    def __init__(self, program: Program, session: Answers, externs: Externs):
         self.bound: Bound = bind(program, session, externs, OPCODES)
 
     def start(self, options: RunOptions, sinks: Sinks) -> Run:

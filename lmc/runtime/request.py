@@ -6,11 +6,30 @@ in the order they happened, collected per step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from lmc.diagnostics import RunError
-from lmc.runtime.grammar import Constraint
+from lmc.diagnostics import RunError, Span
+from lmc.types import Type
+
+if TYPE_CHECKING:
+    from lmc.runtime.grammar import Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who asks: for people and for cassettes; the engine does not read it.
+
+    kind: `gen`, `select` or `score`; function: the name of the function that asks; path: the calls, rounds and branches that led there,
+    with the site of a `gen` at its end; type: of the value that is wanted
+    """
+
+    kind: str
+    function: str
+    path: str
+    span: Span | None
+    type: Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +76,7 @@ class GenerateRequest:
     sampling: Sampling = Sampling()
     logprobs: int = 0
     stream: bool = False
+    origin: Origin | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +85,7 @@ class ScoreRequest:
 
     ids: tuple[int, ...]
     start: int
+    origin: Origin | None = field(default=None, compare=False)
 
 
 class Finish(Enum):

@@ -1,0 +1,41 @@
+"""What the machine asks of a model: a running engine, or something that stands for one.
+
+    Session             a model at work
+    RecordingSession    the same, and what was asked and answered is kept        cassette_sessions.py
+    ReplayingSession    answers from what was kept                               cassette_sessions.py
+    ShownRequests       takes requests, to show them, and never answers          render.py
+
+Whatever answers, contexts are made by a `Prompter` over its tokenizer, so that the machine does not see the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from lmc.regex.dfa import ByteDfa
+    from lmc.regex.grammar import Grammar
+    from lmc.runtime.context import Prompter
+    from lmc.runtime.request import Generated, GenerateRequest, Scored, ScoreRequest
+
+
+class Answers(Protocol):
+    """name: the model, for messages; limit: the longest prompt with its answer, in tokens; begin_id: what log-probabilities are
+    conditioned on where nothing comes before."""
+
+    name: str
+    tokenizer: Any
+    has_template: bool
+    prompter: Prompter
+    limit: int
+
+    @property
+    def begin_id(self) -> int: ...
+
+    def constraint(self, dfa: ByteDfa | Grammar) -> Any:
+        """What `GenerateRequest.constraint` is for this automaton.  Raises `LmcError` where the model cannot keep it."""
+
+    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None) -> Generated: ...
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]: ...
