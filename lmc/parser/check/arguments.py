@@ -34,7 +34,8 @@ def match_arguments(body: Body, call: ast.Call, what: str, names: Sequence[str],
                              did_you_mean(name, names))
             ok = False
         elif name in given:
-            body.facts.error("E0304", f"`{name}` is given twice", keyword.name, "duplicate argument")
+            body.facts.error("E0304", f"`{name}` is given twice", keyword.name, "duplicate argument",
+                             "remove one of them")
             ok = False
         else:
             given[name] = keyword.value

@@ -7,6 +7,7 @@ files would need one another in a circle; instead a `Body` is given the two entr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -216,12 +217,16 @@ def mismatch_help(found: Type, wanted: Type, expr: ast.Expr) -> str | None:
     if isinstance(wanted, LiteralT) and isinstance(value, str):
         near = nearest(value, [v for v in wanted.values if isinstance(v, str)])
         return f'did you mean `"{near}"`?' if near else None
+    if isinstance(value, str) and type_text(wanted) in ("int", "float") and re.fullmatch(r"[-+]?\d+(\.\d+)?", value):
+        return f"write `{value}` without quotes"
     if value is not None:
         return f'write `"{value}"`' if isinstance(base_type(wanted), StrT) and not isinstance(value, str) else None
     if isinstance(found, ListT) and isinstance(wanted, ListT) and is_int(found.element) and wanted.element == FLOAT:
         return "write `[float(x) for x in xs]`"
     if strip_optional(found) != found and assignable(strip_optional(found), wanted):
         return "it may be None: test it first, `if x is not None:`"
+    if isinstance(found, StrT) and (number := {"int": "int", "float": "float"}.get(type_text(wanted))):
+        return f"write `{number}(…)`, which fails where the text is no number"
     if isinstance(base_type(found), IntT) and type_text(wanted) == "str":
         return "write `str(…)`, or put it into text: `\"${…}\"`"
     if base_type(wanted) == found and found != wanted:

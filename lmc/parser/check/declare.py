@@ -108,7 +108,8 @@ def _record(scope: FileScope, item: ast.RecordDef) -> Type:
     ok = True
     for definition in item.fields:
         if any(f.name == definition.name.text for f in fields):
-            scope.facts.error("E0202", f"the field `{definition.name.text}` is defined twice", definition.name, "duplicate")
+            scope.facts.error("E0202", f"the field `{definition.name.text}` is defined twice", definition.name, "duplicate",
+                              "rename or remove one of them")
             continue
         field = _field(scope, definition)
         ok = ok and field is not None
@@ -158,7 +159,8 @@ def _params(scope: FileScope, params: tuple[ast.Param, ...], function: str) -> t
     for param in params:
         name = param.name.text
         if any(p.name == name for p in found):
-            scope.facts.error("E0202", f"there are two parameters named `{name}`", param.name, "duplicate")
+            scope.facts.error("E0202", f"there are two parameters named `{name}`", param.name, "duplicate",
+                              "rename or remove one of them")
             continue
         type: Type = UNKNOWN
         if param.annotation is None:

@@ -2,7 +2,7 @@
 
     main.lmp -> lib/a.lmp -> lib/b.lmp        loaded as [lib/b.lmp, lib/a.lmp, main.lmp]
 
-Paths are relative to the importing file.  A file outside the roots (the folder of the root file, unless given) is refused after
+Paths are relative to the importing file.  A file outside the roots (the folder of the root file, and those given) is refused after
 symbolic links are resolved, so that a program cannot read what it was not given.  A circle is reported with its chain.
 This file does not look into what a file declares.
 """
@@ -40,7 +40,7 @@ class LoadedFile:
 def load_files(facts: Facts, root_path: str, roots: tuple[str, ...] | None, read: Read) -> list[LoadedFile]:
     """The root file and all that it imports, imports before importers.  Raises `LmcError` where the root file cannot be read."""
     folder = os.path.dirname(os.path.realpath(root_path))
-    loader = _Loader(facts, tuple(map(os.path.realpath, roots)) if roots else (folder,), read)
+    loader = _Loader(facts, (folder, *map(os.path.realpath, roots or ())), read)
     loader.load(root_path, read(root_path), module="")
     return loader.files
 
@@ -76,7 +76,7 @@ class _Loader:
         if not spec:
             self._refuse("E0205", "the path of an import is fixed, non-empty text", item, "not a path")
             return None
-        if os.path.isabs(spec) or re.match(r"[A-Za-z]:", spec) or "\\" in spec or "\0" in spec:
+        if os.path.isabs(spec) or re.match(r"[A-Za-z]:", spec) or "\\" in spec or "\0" in spec or spec.startswith("~"):
             self._refuse("E0207", f'the import "{spec}" must be a path relative to this file, with `/` between folders', item,
                          "not relative",
                          'for example `"lib/x.lmp"`')
@@ -85,7 +85,7 @@ class _Loader:
         real = os.path.realpath(path)
         if self._root_of(real) is None:
             self._refuse("E0207", f'the import "{spec}" leads out of the project', item, "outside the project's folder",
-                         "keep the files of a program in one folder", (f"the project's folder is {self.roots[0]}",))
+                         "keep the files of a program in one folder, or allow another one with `--root DIR`", self._about_roots())
             return None
         if real in self.chain:
             names = [self.paths[r] for r in self.chain[self.chain.index(real):]] + [self.paths[real]]
@@ -114,6 +114,10 @@ class _Loader:
                 notes: tuple[str, ...] = ()) -> None:
         self.facts.error(code, message, item.path, label, help, notes)
 
+    def _about_roots(self) -> tuple[str, ...]:
+        first, *others = self.roots
+        return (f"the project's folder is {first}" + (f"; also allowed: {', '.join(others)}" if others else ""),)
+
     def _root_of(self, real: str) -> str | None:
         return next((r for r in self.roots if real.startswith(r.rstrip(os.sep) + os.sep)), None)
 
@@ -139,6 +143,6 @@ def _near(path: str, spec: str) -> str | None:
         return None
     near = nearest(name, [n for n in names if n.endswith(".lmp")])
     if near is None:
-        return None
+        return "paths start at the folder of the importing file"
     base = spec.rpartition("/")[0]
     return f'did you mean "{base + "/" if base else ""}{near}"?'

@@ -47,7 +47,8 @@ def resolve_name(body: Body, expr: ast.Name) -> Symbol | None:
             report_undefined(body, expr)
             return None
         if isinstance(symbol, BrokenSymbol) and body.file.in_progress(expr.text):
-            body.facts.error("E0321", f"`{expr.text}` is defined by itself", expr)
+            body.facts.error("E0321", f"`{expr.text}` is defined by itself", expr, "",
+                             "write its value without it")
         if not isinstance(symbol, BuiltinSymbol):
             body.outer_names.add(expr.text)
     body.facts.symbols[expr] = symbol
@@ -63,7 +64,8 @@ def report_undefined(body: Body, expr: ast.Name) -> None:
                     f"export it: `join {name} as …` gives it after the fork at line {fork.span.line}")
     elif name in body.all_names:
         body.unassigned.add(name)
-        facts.error("E0203", f"`{name}` is used before it has a value", expr, "assigned only later")
+        facts.error("E0203", f"`{name}` is used before it has a value", expr, "assigned only later",
+                    "move the assignment before this place")
     elif name in body.file.items or body.file.lookup(name) is not None:
         facts.error("E0209", f"`{name}` is not a value", expr)
     else:
@@ -77,7 +79,7 @@ def _suggestion(body: Body, name: str) -> str | None:
     local = {n: s.kind.value for scope in body.scopes for n, s in scope.names.items()}
     near = nearest(name, [*local, *body.file.names()])
     if near is None:
-        return None
+        return "assign it first, define it at the top level, or import it"
     kind = local.get(near) or _kind(body.file.lookup(near))
     article = "an" if kind[0] in "aeiou" else "a"
     return f"{article} {kind} with a similar name exists: `{near}`"

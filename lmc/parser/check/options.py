@@ -65,7 +65,7 @@ def check_options(body: Body, what: str, given: tuple[ast.Keyword, ...], known: 
             body.facts.error("E0407", f"`{what}` has no option `{name}`", keyword.name, "unknown option",
                              did_you_mean(name, known))
         elif name in options:
-            body.facts.error("E0304", f"`{name}` is given twice", keyword.name, "duplicate option")
+            body.facts.error("E0304", f"`{name}` is given twice", keyword.name, "duplicate option", "remove one of them")
         else:
             options[name] = keyword.value
             _check(body, name, keyword.value, known[name])
@@ -79,7 +79,8 @@ def _check(body: Body, name: str, value: ast.Expr, option: Option) -> None:
     body.expect(value, option.type, f"`{name}`")
     number = constant_number(value)
     if number is not None and not option.fits(number):
-        body.facts.error("E0411", f"`{name}` must be {option.bounds}, found {number}", value)
+        body.facts.error("E0411", f"`{name}` must be {option.bounds}, found {number}", value, "",
+                         "leave it out for the default, or give a number within the bounds")
 
 
 def _check_stop(body: Body, value: ast.Expr) -> None:
@@ -96,7 +97,8 @@ def _check_stop(body: Body, value: ast.Expr) -> None:
         texts = (value,)
     for text in texts:
         if isinstance(text, ast.Text) and text.plain == "":
-            body.facts.error("E0411", "an empty `stop` would end the text before it begins", text)
+            body.facts.error("E0411", "an empty `stop` would end the text before it begins", text, "",
+                             "leave `stop` out, or name the text that ends it")
 
 
 def constant_number(expr: ast.Expr) -> int | float | None:

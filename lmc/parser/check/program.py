@@ -31,7 +31,7 @@ from lmc.values import to_data
 def check(root_path: str, *, roots: tuple[str, ...] | None = None, read: Callable[[str], str] | None = None) -> Checked:
     """Parse and check the file at `root_path` and all that it imports.
 
-    roots: folders that imports may not leave; the root file's folder unless given
+    roots: folders that imports may reach beside the root file's own
     read: path to text, `read_source` unless given
 
     Where the root file cannot be read, the result has the error and no files.

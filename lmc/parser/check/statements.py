@@ -157,7 +157,8 @@ def _leave_loop(body: Body, statement: ast.Break | ast.Continue) -> None:
             body.facts.error("E0505", f"`{word}` cannot leave a branch of a `fork`", statement, "",
                              "the loop is outside the branch")
         else:
-            body.facts.error("E0506", f"`{word}` outside a loop", statement)
+            body.facts.error("E0506", f"`{word}` outside a loop", statement, "",
+                             "it stands in a `for` or `while`; to leave the function write `return`")
         return  # what follows is not unreachable for this reason
     if word == "break":
         body.loops[-1].breaks.append(body.flow.copy())
