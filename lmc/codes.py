@@ -165,6 +165,7 @@ CODES: dict[str, str] = {
     "W104": "the prompt does not mention what must be generated",
     "W105": "an option that begins another",
     "W106": "a loop that only the model ends",
+    "W107": "a value that varies stands before long constant text",
     "W108": "a name that is never read",
     "W109": "something that is never reached",
     "W110": "a value that is lost at a join",

@@ -5,6 +5,7 @@
     W103  {name} without $ while `name` is in scope
     W105  an option that is the beginning of another
     W106  a loop with gen that nothing bounds
+    W107  a varying value before long constant text (`sharing.py`)
     W108  a name never read
 
 Each has a switch, `# lmc: allow W103`.  Those found on the way (W109 unreachable, W110 lost in a branch, W111 without effect) are
@@ -22,6 +23,7 @@ from lmc.parser import ast
 from lmc.parser.check.body import Body
 from lmc.parser.check.mentions import warn_about_mentions
 from lmc.parser.check.model import GenCall, LocalKind, LocalSymbol, ScoreCall, SelectCall
+from lmc.parser.check.sharing import warn_about_sharing
 from lmc.types import LiteralT
 
 
@@ -42,6 +44,7 @@ def warn_about_body(body: Body, statements: tuple[ast.Stmt, ...]) -> None:
                 _prefix_options(body, node)
     _glued_turns(body, statements)
     warn_about_mentions(body, nodes)
+    warn_about_sharing(body, statements)
     _never_read(body, nodes, braced)
 
 
