@@ -43,8 +43,8 @@ def compile_file(path: str, *, level: int = 1, roots: tuple[str, ...] | None = N
                  observe: Observe | None = None, read: Callable[[str], str] | None = None) -> Compiled:
     """Compile the program whose root file is `path`.
 
-    `level` is that of `-O`, `passes` replaces its pipeline; `roots` are the folders that imports may not leave; `read` gives the
-    text of a file in place of the disk.  Raises `CompileError` with all diagnostics, located.
+    `level` is that of `-O`, `passes` replaces its pipeline; `roots` are folders that imports may reach beside the root file's own;
+    `read` gives the text of a file in place of the disk.  Raises `CompileError` with all diagnostics, located.
     """
     checked = check_file(path, roots=roots, read=read)
     if checked.errors:

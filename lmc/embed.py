@@ -39,7 +39,8 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
          dry: bool = False, dtype: str = "float32", deterministic: bool = False, pool_tokens: int | None = None,
          seed: int | None = None, sampling: Mapping[str, Any] | None = None, max_calls: int | None = None, max_tokens: int | None = None,
          print: Callable[[str], None] | None = None, stream: Callable[[str], None] | None = None,
-         input: Callable[[str], str] | None = None, level: int = 1, cache: str | os.PathLike[str] | None = None) -> Module:
+         input: Callable[[str], str] | None = None, level: int = 1, cache: str | os.PathLike[str] | None = None,
+         roots: Iterable[str | os.PathLike[str]] = ()) -> Module:
     """Compile a `.lmp` file, or read a `.lmpc` artifact, and give its public functions as callables.
 
     model: a short name, a folder or a hub id; above the program's `config`, which is above the default model
@@ -50,12 +51,14 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     max_calls, max_tokens: the budget of one call of a function: calls of the model, tokens generated
     print, stream, input: where `print` and streamed text go, and where lines come from; standard output and input by default
     level: 0 runs the program as it is written, 1 optimised; no token differs
+    cache: where fetched models are kept
+    roots: folders that imports may reach beside the file's own
     Raises `CompileError` with everything that is wrong, or `UsageError` for a wrong argument.
     """
     from lmc.runtime.instance import Budgets, RunOptions, Sinks
     from lmc.runtime.options import check_overrides
 
-    program = load_program(Path(path), level=level)
+    program = load_program(Path(path), level=level, roots=roots)
     budgets = {k: v for k, v in (("calls", max_calls), ("tokens", max_tokens)) if v is not None}
     options = RunOptions(seed=seed, overrides=check_overrides(sampling or {}), budgets=Budgets(**budgets))
     write = stream or _write
@@ -65,7 +68,7 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     return Module(program, externs or {}, options, sinks, asks=input is not None, settings=settings)
 
 
-def load_program(path: Path, *, level: int = 1) -> Program:
+def load_program(path: Path, *, level: int = 1, roots: Iterable[str | os.PathLike[str]] = ()) -> Program:
     """The program of a `.lmp` source, compiled, or of a `.lmpc` artifact.  Raises `CompileError` or `UsageError`."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -76,7 +79,11 @@ def load_program(path: Path, *, level: int = 1) -> Program:
         return read_program(path.read_bytes(), str(path))
     from lmc.compiler import compile_file
 
-    return compile_file(str(path), level=level).program
+    folders = tuple(map(os.fspath, roots))
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise UsageError(Diagnostic("E0853", f"the root `{folder}` is no folder", None, help="give a folder that exists"))
+    return compile_file(str(path), level=level, roots=folders).program
 
 
 def function_schema(code: FunctionCode) -> dict[str, Any]:

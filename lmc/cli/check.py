@@ -5,20 +5,22 @@ from __future__ import annotations
 import click
 
 from lmc.cli.exits import OK, WRONG
+from lmc.cli.roots import with_roots
 from lmc.diagnostics import CompileError, Diagnostic, Severity, render_all
 
 
+@with_roots
 @click.command("check")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True,
               help="For people on standard error; as JSON lines or SARIF 2.1.0 on standard output.")
 @click.option("--quiet", "-q", is_flag=True, help="Diagnostics only, no count.")
-def check(files: tuple[str, ...], form: str, quiet: bool) -> int:
+def check(files: tuple[str, ...], roots: tuple[str, ...], form: str, quiet: bool) -> int:
     """Check programs; exit 1 if one has errors."""
     found: dict[tuple[object, ...], Diagnostic] = {}
     sources: dict[str, str] = {}
     for file in files:
-        diagnostics, texts = _check_file(file)
+        diagnostics, texts = _check_file(file, roots)
         sources.update(texts)
         # A file that two programs import is reported once.
         found.update({(d.code, d.span, d.message): d for d in diagnostics})
@@ -44,12 +46,12 @@ def _show(diagnostics: list[Diagnostic], sources: dict[str, str], form: str) -> 
         click.echo(as_sarif(diagnostics, version("lmc")), nl=False)
 
 
-def _check_file(file: str) -> tuple[tuple[Diagnostic, ...], dict[str, str]]:
+def _check_file(file: str, roots: tuple[str, ...]) -> tuple[tuple[Diagnostic, ...], dict[str, str]]:
     # Not through `lmc.compiler`: what lowers and emits takes longer to import than a file takes to check.
     from lmc.parser.check import check as check_program
 
     try:
-        checked = check_program(file)
+        checked = check_program(file, roots=roots)
     except CompileError as error:
         return error.diagnostics, error.sources
     return checked.diagnostics, checked.sources

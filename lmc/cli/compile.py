@@ -14,9 +14,11 @@ from pathlib import Path
 import click
 
 from lmc.cli.exits import OK
+from lmc.cli.roots import with_roots
 from lmc.diagnostics import Diagnostic, UsageError, render_all
 
 
+@with_roots
 @click.command("compile")
 @click.argument("file", type=click.Path())
 @click.option("--emit", type=click.Choice(["ast", "ir", "program", "fsm", "dot"]),
@@ -29,8 +31,8 @@ from lmc.diagnostics import Diagnostic, UsageError, render_all
 @click.option("--stats", is_flag=True, help="Print how many ops each pass left.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False),
               help="Where it goes. Default: the artifact beside FILE, forms to standard output.")
-def compile_command(file: str, emit: str | None, emit_ir: bool, level: str, passes: str | None, print_after: str | None,
-                    time_passes: bool, stats: bool, output: str | None) -> int:
+def compile_command(file: str, roots: tuple[str, ...], emit: str | None, emit_ir: bool, level: str, passes: str | None,
+                    print_after: str | None, time_passes: bool, stats: bool, output: str | None) -> int:
     """Compile a program to an artifact (.lmpc), or print one of its forms."""
     from lmc.cli.pass_log import PassLog, chosen_passes
     from lmc.compiler import compile_file
@@ -39,7 +41,7 @@ def compile_command(file: str, emit: str | None, emit_ir: bool, level: str, pass
         _write_text(_ast(file), output)
         return OK
     log = PassLog(print_after, timed=time_passes, counted=stats)
-    compiled = compile_file(file, level=int(level), passes=chosen_passes(passes), observe=log.note)
+    compiled = compile_file(file, level=int(level), roots=roots, passes=chosen_passes(passes), observe=log.note)
     log.show()
     if compiled.warnings:
         click.echo(render_all(compiled.warnings, compiled.checked.sources), err=True)

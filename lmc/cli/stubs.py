@@ -12,18 +12,20 @@ from pathlib import Path
 import click
 
 from lmc.cli.exits import OK
+from lmc.cli.roots import with_roots
 from lmc.diagnostics import Diagnostic, UsageError
 
 
+@with_roots
 @click.command("stubs")
 @click.argument("file", type=click.Path())
 @click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="OUT.pyi", help="Default: standard output.")
-def stubs(file: str, output: str | None) -> int:
+def stubs(file: str, roots: tuple[str, ...], output: str | None) -> int:
     """Write the Python types of a program, for type checkers."""
     from lmc.backend.python_stub import format_stub
     from lmc.embed import load_program
 
-    text = format_stub(load_program(Path(file)))
+    text = format_stub(load_program(Path(file), roots=roots))
     if output is None or output == "-":
         sys.stdout.write(text)
         return OK

@@ -17,6 +17,7 @@ import click
 
 from lmc.cli.exits import OK, TEST_FAILED
 from lmc.cli.opening import model_options, opened_machine, run_options
+from lmc.cli.roots import root_option
 from lmc.cli.signals import run_until_interrupted
 from lmc.diagnostics import RunError
 
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from lmc.runtime.machine import Machine
 
 
-@click.command("test", params=[click.Argument(["file"], type=click.Path()), *model_options()])
+@click.command("test", params=[click.Argument(["file"], type=click.Path()), root_option(), *model_options()])
 @click.option("--only", metavar="TEXT", help="Only the tests with this in their name.")
 def test(file: str, only: str | None, **given: Any) -> int:
     """Run the tests of a program; exit 4 if one fails."""
     from lmc.embed import load_program
 
-    program = load_program(Path(file), level=int(given["level"]))
+    program = load_program(Path(file), level=int(given["level"]), roots=given["roots"])
     names = [n for n in program.tests if only is None or only in n.removeprefix("test:")]
     if not names:
         click.echo("no tests", err=True)
