@@ -48,7 +48,18 @@ def _resolve(scope: FileScope, expr: ast.Expr, name: str | None) -> Type:
     return _not_a_type(scope, expr)
 
 
+#: How the types of Python's `typing` are written here.
+_TYPING = {
+    "List": "list[T]", "Dict": "dict[K, V]", "Optional": "T | None", "Union": "A | B", "Literal": '"a" | "b"', "Sequence": "list[T]",
+    "Mapping": "dict[K, V]", "Tuple": "list[T], or a record", "tuple": "list[T], or a record", "set": "list[T]", "Set": "list[T]",
+}
+
+
 def _not_a_type(scope: FileScope, expr: ast.Expr) -> Type:
+    if isinstance(expr, ast.Index) and isinstance(expr.value, ast.Name) and expr.value.text in _TYPING:
+        name = expr.value.text
+        scope.facts.error("E0313", f"`{name}[…]` is a type of Python", expr, "", f"write `{_TYPING[name]}`")
+        return UNKNOWN
     scope.facts.error("E0313", "this is not a type", expr, "expected a type",
                       'types are `str`, `int`, `1..5`, `"A" | "B"`, `list[T]`, `T | None` and the names of `type` definitions')
     return UNKNOWN
