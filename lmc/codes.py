@@ -153,6 +153,8 @@ CODES: dict[str, str] = {
     "E0852": "no such function in the program",
     "E0853": "a file cannot be read or written",
     "E0854": "no such pass",
+    "E0861": "a cassette does not hold what is asked",
+    "E0862": "a cassette cannot be used",
     # E09 IR, artifacts, and what this version does not execute
     "E0901": "parsed and checked, but not executed by this version",
     "E0902": "the text form of the IR cannot be read",
@@ -171,4 +173,5 @@ CODES: dict[str, str] = {
     "W110": "a value that is lost at a join",
     "W111": "a value that is not used",
     "W180": "a chat template that rewrites past turns",
+    "W190": "rendering stops before the model is asked",
 }

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lmc.runtime.instance import RunOptions, Sinks
     from lmc.runtime.loop_thread import LoopThread
     from lmc.runtime.machine import Machine
+    from lmc.runtime.rendering import Rendering
     from lmc.runtime.report import Report
     from lmc.runtime.session import Session
 
@@ -168,6 +169,15 @@ class Module:
                 self._engine = _Engine(self._program, self._externs, self._settings)
             return self._engine
 
+    def _render(self, code: FunctionCode, args: tuple[Any, ...]) -> Rendering:
+        from lmc.runtime.open_tokenizer import open_tokenizer
+        from lmc.runtime.render import ShownRequests, render_calls
+
+        settings = self._settings
+        tokenizer, template = open_tokenizer(settings["model"], settings["cache"], dry=settings["dry"])
+        shown = ShownRequests(tokenizer, template, "the stand-in model" if settings["dry"] else settings["model"])
+        return render_calls(self._program, shown, self._externs.for_another_loop(), code.name, args, self._options, self._sinks)
+
     async def _run(self, engine: _Engine, code: FunctionCode, args: tuple[Any, ...]) -> Any:
         run = engine.machine.start(self._options, self._sinks)
         try:
@@ -211,6 +221,18 @@ class Function:
         values = self._bind(args, keywords)
         engine = await asyncio.to_thread(self._module._opened)
         return await asyncio.wrap_future(engine.loop.start(self._module._run(engine, self._code, values)))
+
+    def render(self, *args: Any, **keywords: Any) -> Rendering:
+        """The prompts up to where the function needs the model; no weights are loaded.  `print` of it is the text of `lmc render`.
+
+        Externs that it calls before that run.  Raises `UsageError` for wrong arguments; where the program fails, `error` says so.
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        module, values = self._module, self._bind(args, keywords)
+        # A thread without an event loop: the caller may have one, as notebooks do.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(module._render, self._code, values).result()
 
     def batch(self, rows: Iterable[Mapping[str, Any] | tuple[Any, ...]], *, errors: str = "raise") -> list[Any]:
         """Run it once for each row, side by side; results in order.

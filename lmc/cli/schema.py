@@ -13,19 +13,21 @@ import json
 import click
 
 from lmc.cli.exits import OK
-from lmc.cli.run import file_and_entry
+from lmc.cli.roots import with_roots
+from lmc.cli.program_command import file_and_entry
 
 
+@with_roots
 @click.command("schema")
 @click.argument("file", metavar="FILE[:FUNCTION]")
-def schema(file: str) -> int:
+def schema(file: str, roots: tuple[str, ...]) -> int:
     """Print the JSON Schema of a program's functions."""
     from lmc.embed import function_schema, load_program
     from lmc.runtime.arguments import find_entry
     from lmc.runtime.host_types import holds_context
 
     path, entry = file_and_entry(file)
-    program = load_program(path)
+    program = load_program(path, roots=roots)
     if entry is not None:
         found = function_schema(find_entry(program, entry))
     else:

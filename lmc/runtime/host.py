@@ -40,6 +40,14 @@ class Externs:
         self._functions = functions
         self._threads = asyncio.Semaphore(_THREADS)
 
+    def for_another_loop(self) -> Externs:
+        """The same functions with a bound on threads of their own: that bound belongs to one event loop."""
+        return Externs(self._infos, self._functions, self.types)
+
+    def has(self, name: str) -> bool:
+        """Whether a function is bound to the extern."""
+        return name in self._functions
+
     async def call(self, name: str, args: tuple[Any, ...]) -> Any:
         """Call once.  Raises `RunError` of kind `extern` without a place."""
         info = self._infos[name]
@@ -71,19 +79,21 @@ def bind_externs(program: Program, functions: Mapping[str, Callable[..., Any]], 
     strict: a function that the program does not declare is an error too.
     Raises `UsageError` with the place of each declaration that has no fitting function.
     """
-    bound, faults = {}, []
-    for name, info in program.externs.items():
-        function = functions.get(name, functions.get(_short(name)))
-        if function is None:
-            faults.append(_unbound(info, functions))
-        elif (fault := _unfitting(info, function)) is not None:
-            faults.append(fault)
-        else:
-            bound[name] = function
+    bound = _given(program, functions)
+    faults = [_unbound(info, functions) for name, info in program.externs.items() if name not in bound]
+    faults += _unfitting_ones(program, bound)
     if strict:
         known = {n for name in program.externs for n in (name, _short(name))}
         faults += [_undeclared(name, program) for name in functions if name not in known]
     if faults:
+        raise UsageError(faults, program.sources)
+    return Externs(program.externs, bound, HostTypes(program.types))
+
+
+def bind_given_externs(program: Program, functions: Mapping[str, Callable[..., Any]]) -> Externs:
+    """The same, where a program need not have all its externs: `Externs.has` says which are there."""
+    bound = _given(program, functions)
+    if faults := _unfitting_ones(program, bound):
         raise UsageError(faults, program.sources)
     return Externs(program.externs, bound, HostTypes(program.types))
 
@@ -111,6 +121,17 @@ def load_extern_file(path: Path) -> dict[str, Callable[..., Any]]:
     finally:
         sys.path.remove(str(path.resolve().parent))
     return {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}
+
+
+def _given(program: Program, functions: Mapping[str, Any]) -> dict[str, Any]:
+    """By the externs' whole names; `functions` may have the last part of one."""
+    found = {name: functions.get(name, functions.get(_short(name))) for name in program.externs}
+    return {name: function for name, function in found.items() if function is not None}
+
+
+def _unfitting_ones(program: Program, bound: Mapping[str, Any]) -> list[Diagnostic]:
+    faults = (_unfitting(program.externs[name], function) for name, function in bound.items())
+    return [fault for fault in faults if fault is not None]
 
 
 def _unbound(info: ExternInfo, functions: Mapping[str, Any]) -> Diagnostic:
