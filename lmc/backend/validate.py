@@ -1,17 +1,22 @@
-"""Whether a Program that was read can be run: registers are set before they are read, waiting goes backwards, names exist.
+"""Whether a Program that was read can be run: registers are set before they are read, waiting goes backwards, names exist,
+defaults are of their types; and then, in `program_ir.py`, all that the IR promises.
 
 What the compiler emits is so by construction; an artifact may come from anywhere.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from lmc.backend.data import BadData
 from lmc.backend.program import CodeBlock, FunctionCode, Instruction, Program, Register
+from lmc.backend.program_ir import check_as_ir
 from lmc.ir.core import FieldKind, op_fields
 from lmc.ir.ops import OPS
 from lmc.pure import PURE
+from lmc.types import RecordT, Type
+from lmc.values import from_data
 
 #: Registers are allocated when a function is called.
 _MAX_REGISTERS = 1_000_000
@@ -24,6 +29,23 @@ def validate(program: Program) -> None:
             raise BadData(f"the entry `{name}`, which does not exist")
     for function in program.functions.values():
         _Validator(program, function).check()
+    for params in (*(f.params for f in program.functions.values()), *(e.params for e in program.externs.values())):
+        _defaults([(p.name, p.type, p.default) for p in params])
+    for record in program.types:
+        if isinstance(record, RecordT):
+            _defaults([(f.name, f.type, f.default) for f in record.fields])
+    check_as_ir(program)
+
+
+def _defaults(fields: list[tuple[str, Type, str | None]]) -> None:
+    if len({name for name, _, _ in fields}) < len(fields):
+        raise BadData("two parameters or fields of one name")
+    for name, type, default in fields:
+        try:
+            if default is not None:
+                from_data(json.loads(default), type)
+        except (ValueError, RecursionError):
+            raise BadData(f"a default of `{name}` that is not of its type") from None
 
 
 class _Validator:
