@@ -222,7 +222,7 @@ class Function:
         engine = await asyncio.to_thread(self._module._opened)
         return await asyncio.wrap_future(engine.loop.start(self._module._run(engine, self._code, values)))
 
-    def render(self, *args: Any, **keywords: Any) -> Rendering:
+    def render(self, /, *args: Any, **keywords: Any) -> Rendering:
         """The prompts up to where the function needs the model; no weights are loaded.  `print` of it is the text of `lmc render`.
 
         Externs that it calls before that run.  Raises `UsageError` for wrong arguments; where the program fails, `error` says so.

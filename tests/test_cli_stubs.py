@@ -73,6 +73,7 @@ def main() -> None:
         code: int = m.other(3).code
         print(len(rows), code, m.pick.schema["parameters"], m.report.calls)
         m.nothing()
+        m.narrow.render(search, grade="B")
         print(asyncio.run(m.aio.other(4)).code, asyncio.run(m.other.start(5)).code)
 
 
@@ -148,8 +149,11 @@ def test_the_stub_of_embed_is_that_of_embed():
     source = (ROOT / "lmc" / "embed.pyi").read_text(encoding="utf-8")
     exec(compile("from __future__ import annotations\n" + source, "embed.pyi", "exec"), names)
     assert (ROOT / "lmc" / "py.typed").is_file()
+    for owner in ("Module", "Function"):
+        public = {n for n in vars(vars(embed)[owner]) if not n.startswith("_")}
+        assert public <= set(vars(names[owner])) | {"aio", "types"}, owner
     for name in ("load", "load_program", "function_schema", "cache_folder", "Function.__call__", "Function.start", "Function.batch",
-                 "Module.close", "Module.__exit__", "Module.__getattr__"):
+                 "Function.render", "Module.close", "Module.__exit__", "Module.__getattr__"):
         there, here = names, vars(embed)
         owner, _, method = name.rpartition(".")
         pair = [getattr(v[owner], method) if owner else v[method] for v in (there, here)]
