@@ -73,9 +73,14 @@ def number_text(value: float) -> str:
     return repr(value)
 
 
-def python_name(field: str) -> str:
+def python_name(field: str, record: RecordT) -> str:
     """The attribute of a record's dataclass: the field's name, with `_` behind a word that is taken (`class`, `asdict`)."""
-    return field + "_" if keyword.iskeyword(field) or field == "asdict" else field
+    if not keyword.iskeyword(field) and field != "asdict":
+        return field
+    name = field + "_"
+    while record.field(name) is not None:
+        name += "_"
+    return name
 
 
 def to_data(value: Any, type: Type | None = None) -> Any:

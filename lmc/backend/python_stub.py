@@ -53,7 +53,7 @@ def _record(record: RecordT, types: StubTypes) -> Iterator[str]:
     defaulted = False
     for f in record.fields:
         named = " = dataclasses.field(kw_only=True)" if defaulted else ""
-        yield f"    {python_name(f.name)}: {types.result(f.type)}{named if f.default is None else ' = ...'}"
+        yield f"    {python_name(f.name, record)}: {types.result(f.type)}{named if f.default is None else ' = ...'}"
         defaulted |= f.default is not None
     yield "    def asdict(self, *, tag: builtins.bool = ...) -> _Data: ..."
 

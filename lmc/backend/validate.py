@@ -16,7 +16,7 @@ from lmc.ir.core import FieldKind, op_fields
 from lmc.ir.ops import OPS
 from lmc.pure import PURE
 from lmc.types import RecordT, Type
-from lmc.values import from_data, python_name
+from lmc.values import from_data
 
 #: Registers are allocated when a function is called.
 _MAX_REGISTERS = 1_000_000
@@ -38,7 +38,7 @@ def validate(program: Program) -> None:
 
 
 def _defaults(fields: list[tuple[str, Type, str | None]]) -> None:
-    if len({python_name(name) for name, _, _ in fields}) < len(fields):
+    if len({name for name, _, _ in fields}) < len(fields):
         raise BadData("two parameters or fields of one name")
     for name, type, default in fields:
         # Dataclasses are made of them.

@@ -41,7 +41,7 @@ def make_class(record: RecordT, classes: dict[str, type], asdict: AsDict, to_hos
         else:
             # Python wants defaults last; a required field behind one is given by name, so that the order stays the program's.
             made = dataclasses.field(kw_only=defaulted)
-        fields.append((python_name(f.name), annotation(f.type, classes), made))
+        fields.append((python_name(f.name, record), annotation(f.type, classes), made))
 
     def as_data(self: Any, *, tag: bool = False) -> dict[str, Any]:
         """The instance as JSON data; with `tag` the key `type` first, as where a union is expected."""

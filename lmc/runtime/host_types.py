@@ -44,7 +44,7 @@ class HostTypes:
     def to_host(self, value: Any) -> Any:
         """A value of the runtime as plain Python."""
         if isinstance(value, Record):
-            fields = {python_name(f.name): self.to_host(v) for f, v in zip(value.type.fields, value.values)}
+            fields = {python_name(f.name, value.type): self.to_host(v) for f, v in zip(value.type.fields, value.values)}
             return self._classes[value.type.name](**fields)
         if isinstance(value, tuple):
             return [self.to_host(v) for v in value]
@@ -75,7 +75,7 @@ class HostTypes:
         """Our own dataclasses as records; `from_data` takes everything else as it is."""
         record = self._types.get(value.__class__)
         if record is not None:
-            fields = (self._plain(getattr(value, python_name(f.name))) for f in record.fields)
+            fields = (self._plain(getattr(value, python_name(f.name, record))) for f in record.fields)
             data = {f.name: v for f, v in zip(record.fields, fields)}
             return from_data(data, record)
         if isinstance(value, (list, tuple)):

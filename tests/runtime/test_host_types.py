@@ -60,6 +60,12 @@ def test_asdict_is_json_data_with_the_tags_of_unions():
     assert dataclasses.asdict(plan)["steps"] == [{"query": "q", "class_": 3}, {"answer": "f"}]
 
 
+def test_a_keyword_beside_its_escape():
+    record = RecordT("R", (Field("class", INT), Field("class_", STR)))
+    made = HostTypes((record,)).class_of("R")(1, "x")
+    assert made.class__ == 1 and made.class_ == "x" and made.asdict() == {"class": 1, "class_": "x"}
+
+
 def test_asdict_of_an_instance_that_does_not_fit_its_type():
     with pytest.raises(ValueError, match="class"):
         Search("q", 9).asdict()
