@@ -34,6 +34,9 @@ def validate(program: Program) -> None:
     for record in program.types:
         if isinstance(record, RecordT):
             _defaults([(f.name, f.type, f.default) for f in record.fields])
+            # A dataclass is made of them.  (Parameters may be called `with.temperature`.)
+            if not all(f.name.isidentifier() for f in record.fields):
+                raise BadData(f"the type `{record.name}` with a field that has no name")
     check_as_ir(program)
 
 
@@ -41,9 +44,6 @@ def _defaults(fields: list[tuple[str, Type, str | None]]) -> None:
     if len({name for name, _, _ in fields}) < len(fields):
         raise BadData("two parameters or fields of one name")
     for name, type, default in fields:
-        # Dataclasses are made of them.
-        if not name.isidentifier():
-            raise BadData(f"a parameter or field called {name!r}")
         try:
             if default is not None:
                 from_data(json.loads(default), type)

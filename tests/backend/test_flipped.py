@@ -143,7 +143,7 @@ def test_what_the_machine_trusts_is_checked(text, opcode, change, says):
 
 def test_defaults_and_effects_are_checked(text):
     for change, says in ((lambda d: d["types"][0]["fields"][0].update(default="9"), "default"),
-                         (lambda d: d["types"][0]["fields"][1].update(name="'rade"), "called"),
+                         (lambda d: d["types"][0]["fields"][1].update(name="'rade"), "has no name"),
                          (lambda d: d["functions"][0].update(host_effects=not d["functions"][0]["host_effects"]), "effects"),
                          (lambda d: d["functions"][-1]["params"].append(d["functions"][-1]["params"][0]), "parameters")):
         data = json.loads(text)
