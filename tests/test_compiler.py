@@ -59,7 +59,7 @@ def test_all_errors_come_with_their_sources():
 
 
 @pytest.mark.parametrize(("source", "at", "what"), [
-    ('def f() -> str:\n    user: "x"\n    assistant: a = gen(grammar="start: A")\n    return a\n', 3, "grammar"),
+    ("def f(n: int) -> bool:\n    return " + " < ".join(["n"] * 130) + "\n", 2, "100 blocks"),
 ])
 def test_what_is_not_executed_yet_is_refused_with_its_place(source, at, what):
     (diagnostic,) = error(source).diagnostics
@@ -67,8 +67,14 @@ def test_what_is_not_executed_yet_is_refused_with_its_place(source, at, what):
 
 
 def test_all_that_is_not_executed_is_reported_at_once():
-    function = 'def f{}() -> str:\n    user: "x"\n    assistant: a = gen(grammar="start: A")\n    return a\n'
+    function = "def f{}(n: int) -> bool:\n    return " + " < ".join(["n"] * 130) + "\n"
     assert [d.code for d in error(function.format(1) + "\n" + function.format(2)).diagnostics] == ["E0901"] * 2
+
+
+def test_all_constraints_that_cannot_be_built_are_reported_at_once():
+    function = 'def f{}() -> str:\n    user: "x"\n    assistant: a = gen(grammar="start: A")\n    return a\n'
+    assert [(d.code, d.span.line) for d in error(function.format(1) + "\n" + function.format(2)).diagnostics] == [
+        ("E0606", 3), ("E0606", 8)]
 
 
 def test_a_constraint_without_automaton_has_the_place_of_its_gen():
