@@ -82,7 +82,7 @@ class RunError(LmcError):
 
     KINDS = (
         "fail", "assert", "index", "key", "value", "type", "extern", "input", "truncated", "invalid", "context_length",
-        "pool", "budget", "cancelled", "model", "internal",
+        "pool", "budget", "cancelled", "model", "internal", "cassette",
     )
 
     def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic, sources: Mapping[str, str] | None = None, *,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lmc.backend.program import Program
     from lmc.runtime.instance import RunOptions
     from lmc.runtime.machine import Machine
+    from lmc.runtime.session import Session
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
 
@@ -61,23 +62,39 @@ def run_options(given: Mapping[str, Any]) -> RunOptions:
 
 @asynccontextmanager
 async def opened_machine(program: Program, given: Mapping[str, Any]) -> AsyncIterator[Machine]:
-    """The program on its model; the model is loaded in a thread, so that Ctrl-C is heard meanwhile."""
-    from lmc.embed import cache_folder
+    """The program on its model and its externs."""
     from lmc.runtime.daemon_call import call_in_daemon
-    from lmc.runtime.host import bind_externs, load_extern_file
+    from lmc.runtime.host import bind_externs
+
+    externs = bind_externs(program, extern_functions(given))
+    async with opened_session(program, given) as session:
+        from lmc.runtime.machine import Machine
+
+        yield await call_in_daemon(Machine, program, session, externs)
+
+
+def extern_functions(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the files of `--extern` define."""
+    from lmc.runtime.host import load_extern_file
 
     functions: dict[str, Any] = {}
     for file in given["extern"]:
         functions.update(load_extern_file(Path(file)))
-    externs = bind_externs(program, functions)
+    return functions
+
+
+@asynccontextmanager
+async def opened_session(program: Program, given: Mapping[str, Any]) -> AsyncIterator[Session]:
+    """The program's model; it is loaded in a thread, so that Ctrl-C is heard meanwhile."""
+    from lmc.embed import cache_folder
+    from lmc.runtime.daemon_call import call_in_daemon
+
     session = await call_in_daemon(_open, {
         "model": given["model"] or program.config.get("model", "default"), "cache": cache_folder(), "dry": given["dry"],
         "dtype": given["dtype"], "deterministic": given["deterministic"], "pool_tokens": given["pool_tokens"],
     }, given["quiet"])
     try:
-        from lmc.runtime.machine import Machine
-
-        yield await call_in_daemon(Machine, program, session, externs)
+        yield session
     finally:
         session.close()
 

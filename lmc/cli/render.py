@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lmc.cli.exits import OK
-from lmc.cli.opening import model_options, run_options
+from lmc.cli.opening import extern_functions, model_options, run_options
 from lmc.cli.program_command import ProgramCommand
 from lmc.cli.roots import root_option
 from lmc.diagnostics import render as render_diagnostic
@@ -49,19 +48,17 @@ def _options() -> list[click.Parameter]:
 def _start(program: Program, code: FunctionCode, texts: dict[ParameterInfo, str], given: dict[str, Any]) -> int:
     from lmc.cli.text_arguments import read_argument
     from lmc.runtime.arguments import bind_arguments
-    from lmc.runtime.host import bind_given_externs, load_extern_file
+    from lmc.runtime.host import bind_given_externs
     from lmc.runtime.host_types import HostTypes
     from lmc.runtime.instance import Sinks
     from lmc.runtime.render import render_calls
 
     options = run_options(given)
     args = bind_arguments(code, (), {p.name: read_argument(p, text) for p, text in texts.items()}, HostTypes(program.types))
-    functions: dict[str, Any] = {}
-    for file in given["extern"]:
-        functions.update(load_extern_file(Path(file)))
+    externs = bind_given_externs(program, extern_functions(given))
     shown = _stand_in(program, given)
     sinks = Sinks(lambda text: click.echo(text, err=True), lambda path, text: None)
-    rendering = render_calls(program, shown, bind_given_externs(program, functions), code.name, args, options, sinks)
+    rendering = render_calls(program, shown, externs, code.name, args, options, sinks)
     _write(rendering, given)
     if not given["quiet"]:
         _say_stops(rendering, program, code)

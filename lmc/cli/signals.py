@@ -12,9 +12,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lmc.cli.exits import INTERRUPTED
+
+if TYPE_CHECKING:
+    import asyncio
 
 # "Within a second", with some time left to say so.
 _GRACE_SECONDS = 0.8
@@ -46,8 +49,8 @@ def watch_interrupts() -> None:
     signal.signal(signal.SIGINT, _Interrupts())
 
 
-def run_until_interrupted(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run the coroutine in an event loop.  Raises KeyboardInterrupt after it has been cancelled by SIGINT."""
+def run_until_interrupted(coroutine: Coroutine[Any, Any, Any], runner: asyncio.Runner | None = None) -> Any:
+    """Run the coroutine in an event loop, that of `runner` where one is given.  Raises KeyboardInterrupt after it has been cancelled by SIGINT."""
     import asyncio
 
     async def main() -> Any:
@@ -58,7 +61,8 @@ def run_until_interrupted(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
     interrupts = signal.getsignal(signal.SIGINT)
     try:
-        return asyncio.run(main())
+        with runner or asyncio.Runner() as used:
+            return used.run(main())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:

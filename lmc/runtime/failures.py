@@ -19,8 +19,9 @@ from lmc.pure import PureError
 from lmc.types import ERROR
 from lmc.values import Record
 
-#: `try` lets these pass: a budget and a cancel end the program, and a fault inside `lmc` must not be taken for the program's.
-UNCATCHABLE = frozenset({"budget", "cancelled", "internal"})
+#: `try` lets these pass: a budget and a cancel end the program, and neither a fault inside `lmc` nor what a cassette lacks must be
+#: taken for the program's.
+UNCATCHABLE = frozenset({"budget", "cancelled", "internal", "cassette"})
 # A chain of a hundred calls is not printed whole.
 _MAX_NOTES = 8
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lmc.backend.program import ExternInfo, Program
-from lmc.diagnostics import Diagnostic, RunError, UsageError
+from lmc.diagnostics import Diagnostic, RunError, Span, UsageError
 from lmc.runtime.daemon_call import call_in_daemon
 from lmc.runtime.failures import failure
 from lmc.runtime.host_types import HostTypes
@@ -48,8 +48,8 @@ class Externs:
         """Whether a function is bound to the extern."""
         return name in self._functions
 
-    async def call(self, name: str, args: tuple[Any, ...]) -> Any:
-        """Call once.  Raises `RunError` of kind `extern` without a place."""
+    async def call(self, name: str, args: tuple[Any, ...], at: str = "", span: Span | None = None) -> Any:
+        """Call once.  `at` and `span` say who calls: the path of calls and rounds in the run, and the place.  Raises `RunError` of kind `extern` without a place."""
         info = self._infos[name]
         short = _short(name)
         plain = [self.types.to_host(a) for a in args]

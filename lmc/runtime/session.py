@@ -44,6 +44,7 @@ class Session:
                  cache: bool = True):
         self.name = name
         self.tokenizer = tokenizer
+        self.template = template
         self.has_template = template is not None
         self.prompter = Prompter(tokenizer, template)
         engine = Engine(model, tokenizer, slots=slots, cache=cache)
