@@ -24,6 +24,8 @@ __all__ = ["START", "TokenConstraint", "TokenIndex"]
 _KEEP_BYTES = 64 << 20
 # Masks for reopened bytes that one constraint keeps: few prompts end alike.
 _KEEP_HEALING = 256
+# Forced texts that one constraint keeps, and bytes of one: more than a draft ever takes.
+_KEEP_FORCED, _LONGEST_FORCED = 1 << 14, 256
 # States that `min_tokens` looks at, about 0.3 ms each; only a value that hardly fits needs the search.
 _MAX_SEARCH = 3000
 
@@ -36,7 +38,7 @@ class TokenConstraint:
 
     __slots__ = (
         "dfa", "index", "_alive", "_trie_made", "_masks", "_shared", "_kept_bytes", "_healing", "_fewest", "_some_way", "_cells",
-        "_to_class",
+        "_to_class", "_forced", "__weakref__",
     )
 
     def __init__(self, dfa: ByteDfa, index: TokenIndex):
@@ -49,6 +51,7 @@ class TokenConstraint:
         self._healing: dict[tuple[int, bytes], np.ndarray] = {}
         self._fewest: dict[int, int] = {}
         self._some_way: dict[int, float] = {}
+        self._forced: dict[int, bytes] = {}
         # Stepping byte by byte reads single cells, which a memoryview does several times faster than numpy.
         self._cells = memoryview(np.ascontiguousarray(dfa.table))
         self._to_class = dfa.byte_class.tobytes()
@@ -88,6 +91,18 @@ class TokenConstraint:
         """Accepting, and no token leads on."""
         return self.accepting(state) and (self.dfa.complete(state) or not len(self.allowed(state)))
 
+    def forced(self, state: int) -> bytes:
+        """The bytes that must come next, up to the first state that accepts or has several ways on; at most `_LONGEST_FORCED`."""
+        if state not in self._forced:
+            if len(self._forced) >= _KEEP_FORCED:
+                self._forced.clear()
+            data, after = bytearray(), state
+            while len(data) < _LONGEST_FORCED and (byte := self._only_byte(after)) is not None:
+                data.append(byte)
+                after = self._cells[after, self._to_class[byte]]
+            self._forced[state] = bytes(data)
+        return self._forced[state]
+
     def min_tokens(self, state: int = START, *, enough: int = 0) -> int:
         """The fewest tokens that lead from `state` to acceptance.
 
@@ -101,6 +116,16 @@ class TokenConstraint:
         if state not in self._fewest:
             self._fewest[state] = self._search(state)
         return self._fewest[state]
+
+    def _only_byte(self, state: int) -> int | None:
+        """The byte that must come next, if no other may and the value cannot end."""
+        if self.dfa.accepting[state]:
+            return None
+        classes = np.flatnonzero(self.dfa.table[state])
+        if len(classes) != 1:
+            return None
+        bytes_of_class = np.flatnonzero(self.dfa.byte_class == classes[0])
+        return int(bytes_of_class[0]) if len(bytes_of_class) == 1 else None
 
     @property
     def _trie(self) -> ClassTrie:

@@ -5,7 +5,8 @@
     while engine.busy:
         for event in engine.step(): …
 
-A step extends some requests by some tokens in one forward pass; see `Scheduler` for which.  What fails, fails alone: a model's
+A step extends some requests by some tokens in one forward pass; see `Scheduler` for which, and `Drafts` for the guesses among them:
+each is checked by drawing at its place as if it was not there, and cut off where the draw is another token.  What fails, fails alone: a model's
 exception fails the requests of its step, non-finite logits those that got them.  The engine belongs to one thread
 (`lmc.runtime.engine_thread`) and knows no programs, contexts or templates.
 """
@@ -21,9 +22,11 @@ import torch
 
 from lmc.diagnostics import Diagnostic, LmcError, RunError
 from lmc.runtime.batch import Model, Row
+from lmc.runtime.canonical import CanonicalTokens
 from lmc.runtime.constraint import TokenIndex
+from lmc.runtime.drafts import Drafts, Jump
 from lmc.runtime.generation import Generation
-from lmc.runtime.model.sampling import draw_rows, sampling_fault
+from lmc.runtime.model.sampling import draw_choice, sampling_fault
 from lmc.runtime.request import DoneEvent, Event, FailedEvent, GenerateRequest, ScoreRequest, TextEvent, TokenLogprob
 from lmc.runtime.scheduler import Policy, Request, Scheduler
 from lmc.runtime.scoring import Scoring
@@ -49,13 +52,16 @@ class EngineStats:
 
 class Engine:
     """`slots`: size of the pool in tokens; `max_batch_tokens`: most tokens computed in a step, so the longest time that a running
-    generation waits; `cache=False` computes every request from its first token."""
+    generation waits; `cache=False` computes every request from its first token; `jump`: what is done with forced text, see `Jump`."""
 
     def __init__(self, model: Model, tokenizer: TokenTable, *, slots: int, policy: str = "lpm", max_batch_tokens: int = 512,
-                 cache: bool = True):
+                 cache: bool = True, jump: str = "exact"):
         model.allocate(slots)
         self._model = model
         self._sets = TokenSets(tokenizer, model.vocab_size)
+        self._jump = Jump(jump)
+        self._canonical = CanonicalTokens(tokenizer, self._sets)
+        self._drafts = Drafts(self._sets, self._canonical)
         self._scheduler = Scheduler(slots, policy=Policy(policy), max_batch_tokens=max_batch_tokens, cache=cache)
         self._tickets = count(1)
         self._open: dict[int, Request] = {}
@@ -118,6 +124,7 @@ class Engine:
             return ticket
         self._scheduler.submit(entry)
         if isinstance(entry.work, Generation) and entry.work.finish is not None:
+            self._show(entry)
             self._finish(entry)
         return ticket
 
@@ -132,9 +139,8 @@ class Engine:
         """Extend the requests by one forward pass.  Returns what happened since the last step."""
         batch = self._scheduler.plan()
         logits = self._forward(batch)
-        drawn = self._draw(batch, logits)
         for request, rows in zip(batch, logits):
-            self._commit(request, rows, drawn.get(request.ticket))
+            self._commit(request, rows)
         events, self._events = self._events, []
         return events
 
@@ -142,7 +148,9 @@ class Engine:
         if isinstance(request, ScoreRequest):
             return Request(ticket, list(request.ids[:-1]), request.start - 1, Scoring(request))
         _check_tokens(request, min(request.max_tokens, self.limit - len(request.prompt)))
-        return Request(ticket, list(request.prompt), len(request.prompt) - 1, Generation(request, self._sets, self.limit))
+        entry = Request(ticket, list(request.prompt), len(request.prompt) - 1, Generation(request, self._sets, self.limit))
+        self._look_ahead(entry)
+        return entry
 
     def _forward(self, batch: list[Request]) -> list[torch.Tensor]:
         """For each request of the batch the logits it wants, (outputs, vocab) float32; nothing where the model failed."""
@@ -158,50 +166,73 @@ class Engine:
         self._computed += sum(len(row.tokens) for row in rows)
         return list(logits.split([len(row.outputs) for row in rows]))
 
-    def _draw(self, batch: list[Request], logits: list[torch.Tensor]) -> dict[int, tuple[int, TokenLogprob | None] | RunError]:
-        """The next token of each generation that has logits, by ticket."""
-        drawn: dict[int, tuple[int, TokenLogprob | None] | RunError] = {}
-        tickets, table, choices = [], [], []
-        for request, rows in zip(batch, logits):
-            if isinstance(request.work, Generation) and len(rows):
-                try:
-                    choices.append(request.work.choice())
-                except Exception as error:
-                    drawn[request.ticket] = _as_run_error(error)
-                else:
-                    tickets.append(request.ticket)
-                    table.append(rows)
-        if tickets:
-            drawn.update(zip(tickets, draw_rows(torch.cat(table), choices)))
-        return drawn
-
-    def _commit(self, request: Request, logits: torch.Tensor, drawn: tuple[int, TokenLogprob | None] | RunError | None) -> None:
-        """Take over what a request got in this step: a token, logits to score (outputs, vocab), or only keys and values."""
+    def _commit(self, request: Request, logits: torch.Tensor) -> None:
+        """Take over what a request got in this step: logits to draw from or to score (outputs, vocab), or only keys and values."""
         before = request.computed
         self._cached += request.cached if request.passes == 0 else 0
         self._scheduler.commit(request)
         try:
-            if isinstance(drawn, RunError):
-                raise drawn
-            if drawn is not None:
-                self._accept(request, *drawn)
+            if isinstance(request.work, Generation):
+                if len(logits):
+                    self._extend(request, logits)
             elif len(logits):
                 self._score(request, logits)
         except Exception as error:
             # What it computed in this step may be as broken as its logits.
             self._fail(request, self._in_this_step(_as_run_error(error)), before)
 
-    def _accept(self, request: Request, token: int, record: TokenLogprob | None) -> None:
-        work, before = request.work, len(request.work.ids)
-        over = work.accept(token, record)
-        self._generated += len(work.ids) - before
-        if work.request.stream and (text := work.take_text()):
-            self._events.append(TextEvent(request.ticket, text))
-        if over:
+    def _extend(self, request: Request, logits: torch.Tensor) -> None:
+        """Draw the next token, and further ones as long as the draft guessed them.  logits: (1 + drafted, vocab)"""
+        work, guesses = request.work, request.draft[: request.drafted]
+        work.drafted += len(guesses)
+        for row, guess in zip(logits, [*guesses, None], strict=True):
+            place = work.place
+            token, record = draw_choice(row, work.choice())
+            over = self._accept(request, token, record)
+            if self._jump is Jump.EXACT and work.request.constraint is not None:
+                self._drafts.note(work, place, token)
+            if over or token != guess:
+                break
+            work.jumped += 1
+        self._scheduler.cut(request, len(request.ids) - 1)
+        self._look_ahead(request)
+        self._show(request)
+        if work.finish is not None:
             self._finish(request)
-        else:
-            request.ids.append(token)
-            request.wanted = work.wanted
+
+    def _accept(self, request: Request, token: int, record: TokenLogprob | None = None) -> bool:
+        """Go on by a token; whether the generation is over."""
+        before = len(request.work.ids)
+        over = request.work.accept(token, record)
+        self._generated += len(request.work.ids) - before
+        request.ids.append(token)
+        request.wanted = len(request.ids) - 1
+        return over
+
+    def _look_ahead(self, request: Request) -> None:
+        """Accept what needs no logits, and guess what comes then."""
+        work = request.work
+        while self._jump is not Jump.OFF and work.finish is None:
+            known = self._known(work)
+            for token in known:
+                work.jumped += 1
+                if self._accept(request, token):
+                    break
+            if not known:
+                break
+        if self._jump is Jump.EXACT:
+            request.draft = self._drafts.propose(work, len(self._scheduler.running) or len(self._open) + 1)
+
+    def _known(self, work: Generation) -> tuple[int, ...]:
+        """Tokens that come next whatever the logits are."""
+        if self._jump is Jump.CANONICAL and work.request.constraint is not None:
+            return self._canonical.certain(work.request.constraint, work.place)
+        token = work.only_token()
+        return () if token is None else (token,)
+
+    def _show(self, request: Request) -> None:
+        if request.work.request.stream and (text := request.work.take_text()):
+            self._events.append(TextEvent(request.ticket, text))
 
     def _score(self, request: Request, logits: torch.Tensor) -> None:
         if not request.work.take(logits):
@@ -212,8 +243,9 @@ class Engine:
             request.wanted = request.work.wanted
 
     def _finish(self, request: Request) -> None:
-        work, cached = request.work, request.cached or 0
+        work = request.work
         prompt = len(work.request.prompt) if isinstance(work, Generation) else len(work.request.ids) - 1
+        cached = min(request.cached or 0, prompt)  # what was generated without a pass may have been cached too
         computed = prompt - cached if request.passes else 0
         self._events.append(DoneEvent(request.ticket, work.result(cached, computed, request.passes)))
         self._release(request, prompt + work.kept if isinstance(work, Generation) else prompt)
@@ -254,7 +286,8 @@ def broken(error: BaseException) -> RunError:
 def _row(request: Request) -> Row:
     start, end = request.computed, request.scheduled
     outputs = list(range(max(request.wanted, start) - start, end - start))
-    return Row(request.ids[start:end], start, request.slots, outputs)
+    tokens = request.ids[start:] + request.draft[: request.drafted]
+    return Row(tokens[: end - start], start, request.slots, outputs)
 
 
 def _check_room(tokens: int, spare: int, positions: int, slots: int) -> None:

@@ -14,9 +14,11 @@ character is dropped.  This file knows neither slots nor batches, and draws noth
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from lmc.regex.dfa import START
+from lmc.regex.dfa import DEAD, START
 from lmc.runtime.detokenise import Detokeniser, settle
 from lmc.runtime.model.sampling import Choice
 from lmc.runtime.request import Finish, Generated, GenerateRequest, TokenLogprob, Usage
@@ -25,17 +27,25 @@ from lmc.runtime.token_sets import TokenSets
 _NO_IDS = np.empty(0, np.int64)
 
 
+class Place(NamedTuple):
+    """Where a constrained generation stands: the constraint's state, and the bytes that are still to be spelled before the value."""
+
+    state: int
+    heal: bytes
+
+
 class Generation:
     """The state of one generation.  Ask `choice` what may be drawn, tell `accept` what was, until `finish` is set.
 
     `limit`: the most tokens of prompt and generation together (the model's context, or the pool)
     `kept`: how many of `ids` stay once it is over; the rest of the text is the carry
+    `drafted`, `jumped`: as in `Usage`; whoever drafts counts them
     It may be over before the first token: where `max_tokens` is 0 or the constraint accepts only the empty value.
     Stop strings and end tokens count from `min_tokens` on.
     """
 
-    __slots__ = ("request", "ids", "finish", "stop", "kept", "_sets", "_limit", "_heal", "_state", "_value", "_characters",
-                 "_text", "_shown", "_counted", "_counts", "_records", "_carry")
+    __slots__ = ("request", "ids", "finish", "stop", "kept", "drafted", "jumped", "_sets", "_limit", "_heal", "_state", "_value",
+                 "_characters", "_text", "_shown", "_counted", "_counts", "_records", "_carry")
 
     def __init__(self, request: GenerateRequest, sets: TokenSets, limit: int):
         assert all(request.stops), "an empty stop string"
@@ -55,12 +65,41 @@ class Generation:
         self._counts: dict[int, int] = {}
         self._records: list[TokenLogprob] = []
         self.kept, self._carry = 0, ""
+        self.drafted = self.jumped = 0
         self._end_if_over()
 
     @property
     def wanted(self) -> int:
         """The position whose logits give the next token."""
         return len(self.request.prompt) + len(self.ids) - 1
+
+    @property
+    def place(self) -> Place:
+        return Place(self._state, self._heal)
+
+    @property
+    def room(self) -> int:
+        """How many more tokens can surely be accepted, if nothing ends it before."""
+        return min(self.request.max_tokens - self._counted, self._limit - len(self.request.prompt) - len(self.ids))
+
+    def advanced(self, place: Place, token: int) -> Place | None:
+        """Where a token would lead from `place`; None where the constraint does not let it go on."""
+        data = self._sets.token_bytes[token]
+        spelt = min(len(data), len(place.heal))
+        if not data or data[:spelt] != place.heal[:spelt]:
+            return None
+        state = self.request.constraint.advance(place.state, data[spelt:])
+        return None if state == DEAD else Place(state, place.heal[spelt:])
+
+    def only_token(self) -> int | None:
+        """The token that must come next, where it is known without the model and nothing is asked of the model about it."""
+        constraint, request = self.request.constraint, self.request
+        if constraint is None or request.logprobs or request.sampling.logit_bias:
+            return None  # a bias may forbid the only token
+        if not self._heal and constraint.accepting(self._state):
+            return None
+        ids = constraint.allowed(self._state, self._heal)
+        return int(ids[0]) if len(ids) == 1 else None
 
     def choice(self) -> Choice:
         """What may be drawn next, and how."""
@@ -120,7 +159,7 @@ class Generation:
         constraint = self.request.constraint
         valid = constraint is None or not self._heal and constraint.accepting(constraint.advance(START, self._value_bytes()))
         return Generated(tuple(self.ids[: self.kept]), self._text, self._carry, self.finish, self.stop, valid,
-                         Usage(cached, computed, len(self.ids), passes), tuple(self._records[: self.kept]))
+                         Usage(cached, computed, len(self.ids), passes, self.drafted, self.jumped), tuple(self._records[: self.kept]))
 
     def _end_token_may_come(self) -> bool:
         return not self.request.ignore_eos and self._counted >= self.request.min_tokens

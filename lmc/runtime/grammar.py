@@ -34,7 +34,8 @@ class GrammarConstraint:
     Raises `LmcError` (E0646) where the grammar cannot be read or the extra is not installed.
     """
 
-    __slots__ = ("grammar", "size", "_bytes", "_tokens", "_starting", "_texts", "_numbers", "_matchers", "_masks")
+    __slots__ = ("grammar", "size", "_bytes", "_tokens", "_starting", "_texts", "_numbers", "_matchers", "_masks",
+                 "__weakref__")
 
     def __init__(self, grammar: Grammar, token_bytes: Sequence[bytes]):
         self.grammar = grammar
@@ -87,6 +88,10 @@ class GrammarConstraint:
 
     def complete(self, state: int) -> bool:
         return self.accepting(state) and not len(self.allowed(state))
+
+    def forced(self, state: int) -> bytes:
+        """As `TokenConstraint.forced`."""
+        return b"" if state == DEAD or self.accepting(state) else self._matcher_at(state).compute_ff_bytes()
 
     def min_tokens(self, state: int = START, *, enough: int = 0) -> int:
         """A number of tokens that is certainly not too high: what a grammar needs at least is not searched for."""

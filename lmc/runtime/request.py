@@ -101,16 +101,19 @@ class Finish(Enum):
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one request.  `cached` + `computed` = prompt tokens; `generated` counts accepted tokens; `passes`: forward passes
-    in which the request had tokens."""
+    in which the request had tokens; `drafted`: tokens that were computed to be checked; `jumped`: generated tokens that needed no
+    pass of their own, because a draft was right or nothing else was legal."""
 
     cached: int = 0
     computed: int = 0
     generated: int = 0
     passes: int = 0
+    drafted: int = 0
+    jumped: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(self.cached + other.cached, self.computed + other.computed, self.generated + other.generated,
-                     self.passes + other.passes)
+                     self.passes + other.passes, self.drafted + other.drafted, self.jumped + other.jumped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,10 +61,12 @@ class Request:
     arrival: the step before which it was submitted; requests of one arrival count as simultaneous
     hang: the deepest node that is known to match whole while the request waits
     cached: tokens found in the tree when it first ran; None before
+    draft: guesses of the tokens behind `ids`; a step plans the first `drafted` of them too, where it has room
     """
 
     __slots__ = ("ticket", "ids", "wanted", "work", "state", "slots", "shared", "computed", "planned", "share_to", "node", "hang",
-                 "arrival", "admitted", "overtaken", "retractions", "cached", "passes")
+                 "arrival", "admitted", "overtaken", "retractions", "cached", "passes",
+                 "draft", "drafted")
 
     def __init__(self, ticket: int, ids: list[int], wanted: int, work: Any):
         assert 0 <= wanted < len(ids), (wanted, len(ids))
@@ -76,6 +78,8 @@ class Request:
         self.hang: Node | None = None
         self.arrival = self.admitted = self.overtaken = self.retractions = self.passes = 0
         self.cached: int | None = None
+        self.draft: list[int] = []
+        self.drafted = 0
 
     @property
     def scheduled(self) -> int:
@@ -127,7 +131,7 @@ class Scheduler:
         self._fresh.clear()
         self._extend_running()
         left = self._admit(self.max_batch_tokens - sum(r.planned for r in self.running))
-        self._top_up(left)
+        self._add_drafts(self._top_up(left))
         return [r for r in self.running if r.planned]
 
     def commit(self, request: Request) -> None:
@@ -135,6 +139,15 @@ class Scheduler:
         request.computed += request.planned
         request.planned = 0
         request.passes += 1
+
+    def cut(self, request: Request, length: int) -> None:
+        """Forget the keys and values of the positions from `length` on: guesses that were wrong."""
+        assert request.planned == 0 and request.shared <= length, (request.planned, request.shared, length)
+        request.drafted = 0
+        if request.computed > length:
+            self.pool.free(request.slots[length:])
+            del request.slots[length:]
+            request.computed = length
 
     def release(self, request: Request, keep: int) -> None:
         """The one way out of a request, however it ended.  Keys and values of its first `keep` tokens stay in the tree."""
@@ -199,13 +212,26 @@ class Scheduler:
                 break
         return left
 
-    def _top_up(self, left: int) -> None:
+    def _top_up(self, left: int) -> int:
+        """Plan more of long prompts.  Returns the budget left."""
         for request in self.running:
             if left > 0 and request.planned and request.prefilling:
                 room = min(request.remaining, left, self._available())
                 if room:
                     self._grow(request, room)
                     left -= room
+        return left
+
+    def _add_drafts(self, left: int) -> None:
+        """Guesses come last: they take what budget and memory nothing else needs in this step."""
+        for request in self.running:
+            request.drafted = 0
+            if request.draft and request.planned and request.remaining == 0:
+                count = min(len(request.draft), left, self._available())
+                if count > 0:
+                    self._grow(request, count)
+                    request.drafted = count
+                    left -= count
 
     def _order(self) -> list[Request]:
         """Waiting requests in the order of admission."""

@@ -25,6 +25,9 @@ class TokenTable(Protocol):
     token_bytes: Sequence[bytes]
     end_ids: frozenset[int]
 
+    def encode(self, text: str) -> list[int]:
+        """Ids of ordinary text.  Raises `ValueError` for text that the tokens cannot spell."""
+
 
 class TokenSets:
     """`banned`: ids that a free generation never draws, (n,) int64; `banned_and_ends`: those and the end tokens; `ends`: (n,) int64;

@@ -18,6 +18,17 @@ class Words:
     def id(self, piece: str | bytes) -> int:
         return self.token_bytes.index(piece.encode() if isinstance(piece, str) else piece)
 
+    def encode(self, text: str) -> list[int]:
+        """The longest piece first."""
+        data, ids = text.encode(), []
+        while data:
+            longest = max((p for p in self.token_bytes if p and data.startswith(p)), key=len, default=None)
+            if longest is None:
+                raise ValueError(f"no piece begins {data!r}")
+            ids.append(self.id(longest))
+            data = data[len(longest) :]
+        return ids
+
     def ids(self, *pieces: str | bytes) -> tuple[int, ...]:
         return tuple(map(self.id, pieces))
 

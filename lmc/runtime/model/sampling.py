@@ -80,7 +80,12 @@ def draw(logits: torch.Tensor, sampling: Sampling, *, allowed: np.ndarray | None
     logits: (vocab,) float32
     Raises `RunError` of kind "model": E0817 where the logits are not finite, E0818 where nothing may be drawn.
     """
-    result = draw_rows(logits[None], [Choice(sampling, allowed, banned, counts, prompt_ids, k, logprobs)])[0]
+    return draw_choice(logits, Choice(sampling, allowed, banned, counts, prompt_ids, k, logprobs))
+
+
+def draw_choice(logits: torch.Tensor, choice: Choice) -> tuple[int, TokenLogprob | None]:
+    """As `draw`.  logits: (vocab,) float32"""
+    result = draw_rows(logits[None], [choice])[0]
     if isinstance(result, RunError):
         raise result
     return result
