@@ -15,6 +15,7 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass, field
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +71,13 @@ class Entries:
             self._used.add(found)
         return self._all[found]
 
-    def nearest(self, at: str, where: str) -> Entry | None:
-        """What was asked at this place of the run, or of the program, instead."""
-        return next((e for e in self._all if (e.at, e.where) == (at, where)), None) or \
-            next((e for e in self._all if e.where == where), None) or next((e for e in self._all if e.at == at), None)
+    def nearest(self, at: str, where: str, ask: dict[str, Any]) -> Entry | None:
+        """What was asked instead: at this place of the run and the program, at this place of the program, or what begins most alike."""
+        def likeness(entry: Entry) -> tuple[bool, bool, int]:
+            same = entry.where == where
+            return same and entry.at == at, same, len(commonprefix([canonical(entry.ask), canonical(ask)]))
+
+        return max(self._all, key=likeness, default=None)
 
 
 def canonical(data: Any) -> str:

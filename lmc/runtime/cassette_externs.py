@@ -56,7 +56,7 @@ class ReplayingExterns:
         entry = self._entries.take(at, ask)
         if entry is None:
             raise failure("E0861", f"the cassette does not hold this call of the extern `{ask['name']}`: re-record", None,
-                          kind="cassette", help=f"{_difference(self._entries.nearest(at, short_place(span)), ask)}\n{RECORD}")
+                          kind="cassette", help=f"{_difference(self._entries.nearest(at, short_place(span), ask), ask)}\n{RECORD}")
         await asyncio.sleep(0)
         answer = await answer_of(entry, self._given_up)
         try:
@@ -81,7 +81,7 @@ def _plain(data: Any) -> Any:
 
 def _difference(nearest: Entry | None, ask: dict[str, Any]) -> str:
     if nearest is None:
-        return "the recorded run called nothing here"
+        return "the recorded run called no extern"
     if nearest.ask == ask:
         return "the recorded run called it less often"
     return f"recorded: {_call(nearest.ask)}\nnow:      {_call(ask)}"

@@ -131,7 +131,7 @@ class ReplayingSession:
         at, where = place_of(request.origin)
         entry = self._entries.take(at, ask)
         if entry is None:
-            raise _not_held(self._entries.nearest(at, where), ask)
+            raise _not_held(self._entries.nearest(at, where, ask), ask)
         # As with a model, others come to their turn meanwhile.
         await asyncio.sleep(0)
         return await answer_of(entry, self.given_up)
@@ -186,7 +186,7 @@ RECORD = "if the change is meant, record it again: `lmc test FILE --record`"
 
 
 def _not_held(nearest: Entry | None, ask: dict[str, Any]) -> RunError:
-    what = difference(nearest.ask, ask) if nearest is not None else "the recorded run asked nothing here"
+    what = difference(nearest.ask, ask) if nearest is not None else "the recorded run asked nothing"
     return failure("E0861", "the cassette does not hold this request: re-record", None, kind="cassette", help=f"{what}\n{RECORD}")
 
 

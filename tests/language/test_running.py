@@ -300,6 +300,12 @@ def test_tests_are_functions_of_their_own(tmp_path):
     assert done.exit_code == 4 and "fine" in done.stdout and "left is 2" in done.stdout + done.stderr
 
 
+def test_a_test_may_fork_outside_any_conversation(tmp_path):
+    """As a function may: the branches begin empty."""
+    text = 'test "forks":\n    fork i in range(3):\n        k = i * i\n    join k as ks\n    assert ks == [0, 1, 4]\n'
+    assert command("test", tmp_path, text).exit_code == 0
+
+
 # ------------------------------------------------------------------------ parts
 
 

@@ -115,7 +115,7 @@ class _Lowering:
     def _uses_context(self, test: ast.TestDef) -> bool:
         nodes = [n for s in test.body for n in ast.walk(s)]
         calls = [self.checked.calls.get(n) for n in nodes if isinstance(n, ast.Call)]
-        return any(isinstance(n, (ast.RoleBlock, ast.Here, ast.Resume)) for n in nodes) or any(
+        return any(isinstance(n, (ast.RoleBlock, ast.Here, ast.Resume, ast.Fork)) for n in nodes) or any(
             isinstance(c, model.FunctionCall) and c.target.part is not None for c in calls
         )
 
