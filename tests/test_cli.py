@@ -89,7 +89,7 @@ def test_result_on_stdout_summary_on_stderr(path):
     done = lmc("run", f"{path}:judge", "--essay", "hi", "--dry", "--seed", 3)
     assert done.returncode == 0, done.stderr
     assert list(json.loads(done.stdout)) == ["grade", "note"] and done.stdout.startswith('{\n  "grade"')
-    assert re.fullmatch(r"calls 1 · generated \d+ tokens · from cache \d+ tokens · \d+\.\d s · seed 3\n", done.stderr)
+    assert re.fullmatch(r"calls 1 · generated \d+ tokens( \(\d+ jumped\))? · from cache \d+ tokens · \d+\.\d s · seed 3\n", done.stderr)
     assert lmc("run", f"{path}:judge", "--essay", "hi", "--dry", "--seed", 3, "--quiet").stderr == ""
 
 

@@ -237,6 +237,17 @@ def test_options_of_the_run(path):
     assert caught.value.kind == "budget"
 
 
+def test_forced_text_may_be_jumped_and_nothing_changes(path):
+    results, jumped = {}, {}
+    for jump in ("off", "exact", "canonical"):
+        with lmc.load(path, externs={"shout": str.upper}, dry=True, seed=1, jump=jump) as module:
+            results[jump], jumped[jump] = module.judge("hi").asdict(), module.report.jumped
+    assert results["off"] == results["exact"] and jumped["off"] == 0 < jumped["exact"]
+    assert jumped["canonical"] > 0
+    with pytest.raises(lmc.UsageError, match="'never', expected 'exact', 'canonical', 'off'"):
+        lmc.load(path, externs={"shout": str.upper}, dry=True, jump="never")
+
+
 def test_report_and_close(module):
     module.judge("a")
     before = module.report

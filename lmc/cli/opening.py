@@ -32,6 +32,8 @@ def model_options() -> list[click.Parameter]:
         click.Option(["--deterministic"], is_flag=True, help="The same bits whatever else runs."),
         click.Option(["--pool-tokens"], type=click.IntRange(2), metavar="N",
                      help="Size of the key-value pool. Default: a quarter of the free memory."),
+        click.Option(["--jump"], type=click.Choice(["exact", "canonical", "off"]), default="exact",
+                     help="How forced text is written: exact and off give the same text. Default: exact."),
         click.Option(["--extern"], multiple=True, metavar="FILE.py", help="Python file with externs; may be repeated."),
         click.Option(["--seed"], type=click.IntRange(0, 2**64 - 1), metavar="N", help="Program seed. Default: drawn at random."),
         click.Option(["--temperature"], **number, help="For every gen that does not give its own, as the following."),
@@ -92,6 +94,7 @@ async def opened_session(program: Program, given: Mapping[str, Any]) -> AsyncIte
     session = await call_in_daemon(_open, {
         "model": given["model"] or program.config.get("model", "default"), "cache": cache_folder(), "dry": given["dry"],
         "dtype": given["dtype"], "deterministic": given["deterministic"], "pool_tokens": given["pool_tokens"],
+        "jump": given["jump"],
     }, given["quiet"])
     try:
         yield session

@@ -24,10 +24,10 @@ from lmc.diagnostics import Diagnostic, LmcError, RunError
 from lmc.runtime.batch import Model, Row
 from lmc.runtime.canonical import CanonicalTokens
 from lmc.runtime.constraint import TokenIndex
-from lmc.runtime.drafts import Drafts, Jump
+from lmc.runtime.drafts import Drafts
 from lmc.runtime.generation import Generation
 from lmc.runtime.model.sampling import draw_choice, sampling_fault
-from lmc.runtime.request import DoneEvent, Event, FailedEvent, GenerateRequest, ScoreRequest, TextEvent, TokenLogprob
+from lmc.runtime.request import DoneEvent, Event, FailedEvent, GenerateRequest, Jump, ScoreRequest, TextEvent, TokenLogprob
 from lmc.runtime.scheduler import Policy, Request, Scheduler
 from lmc.runtime.scoring import Scoring
 from lmc.runtime.token_sets import TokenSets, TokenTable

@@ -133,7 +133,8 @@ class Instance:
         seconds = (self._end or time.monotonic()) - self._start
         usage = self.usage
         recorded = tuple(self.recorded[call] for call in sorted(self.recorded))
-        return Report(self.calls, usage.generated, usage.cached, usage.computed, seconds, self.seed, tuple(self.warnings), recorded)
+        return Report(self.calls, usage.generated, usage.cached, usage.computed, seconds, self.seed, tuple(self.warnings), recorded,
+                      usage.jumped)
 
 
 def _over_budget(message: str, where: str, span: Span | None, flag: str = "", argument: str = "") -> RunError:

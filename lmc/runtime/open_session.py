@@ -15,6 +15,7 @@ from lmc.diagnostics import Diagnostic, UsageError, render
 from lmc.runtime.dry import DryModel, dry_tokenizer
 from lmc.runtime.memory import default_slots
 from lmc.runtime.model.progress import Progress, silent
+from lmc.runtime.options import check_jump
 from lmc.runtime.session import Session
 from lmc.runtime.template import dry_template
 
@@ -23,30 +24,32 @@ _DRY_SLOTS = 1 << 18
 
 
 def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "float32", deterministic: bool = False,
-                 pool_tokens: int | None = None, reuse: bool = True, progress: Progress = silent,
+                 pool_tokens: int | None = None, reuse: bool = True, jump: str = "exact", progress: Progress = silent,
                  say: Callable[[str], None] | None = None) -> Session:
     """Load a model and start its engine.
 
     model: a short name, a folder or a hub id; cache: where fetched models are kept; pool_tokens: size of the key-value pool;
-    reuse: whether prompts share what was computed before; progress: shown while fetching; say: told the size of the pool.
+    reuse: whether prompts share what was computed before; jump: what is done with forced text ("exact", "canonical" or "off");
+    progress: shown while fetching; say: told the size of the pool.
     Raises `UsageError` or `LmcError` naming the file or option at fault.
     """
     if pool_tokens is not None and pool_tokens < 2:
         message = f"the pool has {pool_tokens} tokens, expected at least 2"
         raise UsageError(Diagnostic("E0851", message, None, help="left out, a quarter of the free memory is taken"))
+    check_jump(jump)
     if dry:
-        return _open_stand_in(pool_tokens, reuse)
-    return _open_model(model, cache, dtype, deterministic, pool_tokens, reuse, progress, say)
+        return _open_stand_in(pool_tokens, reuse, jump)
+    return _open_model(model, cache, dtype, deterministic, pool_tokens, reuse, jump, progress, say)
 
 
-def _open_stand_in(pool_tokens: int | None, reuse: bool) -> Session:
+def _open_stand_in(pool_tokens: int | None, reuse: bool, jump: str) -> Session:
     tokenizer = dry_tokenizer()
     return Session(DryModel(tokenizer), tokenizer, dry_template(tokenizer), slots=pool_tokens or _DRY_SLOTS,
-                   name="the stand-in model", cache=reuse)
+                   name="the stand-in model", cache=reuse, jump=jump)
 
 
 def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_tokens: int | None, reuse: bool,
-                progress: Progress, say: Callable[[str], None] | None) -> Session:
+                jump: str, progress: Progress, say: Callable[[str], None] | None) -> Session:
     # What reads model files is not needed by the stand-in, and takes long to import.
     from lmc.runtime.model.load import load_model
     from lmc.runtime.model.registry import resolve_model
@@ -63,4 +66,4 @@ def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_t
             say(render(warning, None))
         size = slots * loaded.slot_bytes() / 2**20
         say(f"pool of {slots:,} tokens ({size:,.0f} MiB), context {min(slots, loaded.max_positions):,}")
-    return Session(loaded, tokenizer, template, slots=slots, name=model, cache=reuse)
+    return Session(loaded, tokenizer, template, slots=slots, name=model, cache=reuse, jump=jump)

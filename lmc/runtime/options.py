@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmc.diagnostics import Diagnostic, UsageError
-from lmc.runtime.request import Sampling
+from lmc.runtime.request import Jump, Sampling
 
 
 class OptionError(ValueError):
@@ -72,6 +72,14 @@ def check_option(name: str, value: Any) -> None:
     expected, fits = _RULES[name]
     if not fits(value):
         raise OptionError(f"`{name}` is {value!r}, expected {expected}")
+
+
+def check_jump(jump: str) -> None:
+    """Raises `UsageError` for what is no way to write forced text."""
+    ways = [way.value for way in Jump]
+    if jump not in ways:
+        message = f"`jump` is {jump!r}, expected {', '.join(map(repr, ways))}"
+        raise UsageError(Diagnostic("E0851", message, None, help="`exact` gives the same text as `off`, sooner"))
 
 
 def check_overrides(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The numbers of a run, and their one line for people.
 
-    calls 9 · generated 512 tokens · from cache 1,204 tokens · 12.3 s · seed 123
+    calls 9 · generated 512 tokens (301 jumped) · from cache 1,204 tokens · 12.3 s · seed 123
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Report:
     """What a run did.
 
     calls: generations and choices asked of the model
-    generated: tokens that the model wrote or chose
+    generated: tokens that the model wrote or chose; jumped: those of them that needed no forward pass of their own
     cached, computed: prompt tokens that were found in the cache, and that were not
     seconds: wall-clock time
     seed: the program seed; the same one gives the same run
@@ -50,16 +50,18 @@ class Report:
     seed: int = 0
     warnings: tuple[str, ...] = ()
     logprobs: tuple[Recorded, ...] = ()
+    jumped: int = 0
 
     def beside(self, other: Report) -> Report:
         """Both runs together, side by side: the time is the longer one, the seed that of `other`."""
         return replace(other, calls=self.calls + other.calls, generated=self.generated + other.generated,
                        cached=self.cached + other.cached, computed=self.computed + other.computed,
                        seconds=max(self.seconds, other.seconds), warnings=self.warnings + other.warnings,
-                       logprobs=self.logprobs + other.logprobs)
+                       logprobs=self.logprobs + other.logprobs, jumped=self.jumped + other.jumped)
 
 
 def summary_line(report: Report) -> str:
     """The line that `lmc run` ends with."""
-    return (f"calls {report.calls:,} · generated {report.generated:,} tokens · from cache {report.cached:,} tokens"
+    jumped = f" ({report.jumped:,} jumped)" if report.jumped else ""
+    return (f"calls {report.calls:,} · generated {report.generated:,} tokens{jumped} · from cache {report.cached:,} tokens"
             f" · {report.seconds:.1f} s · seed {report.seed}")

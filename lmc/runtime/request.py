@@ -88,6 +88,15 @@ class ScoreRequest:
     origin: Origin | None = field(default=None, compare=False)
 
 
+class Jump(Enum):
+    """What is done with forced text: drafted and checked (`EXACT`), written unchecked in canonical tokens (`CANONICAL`), nothing
+    (`OFF`)."""
+
+    EXACT = "exact"
+    CANONICAL = "canonical"
+    OFF = "off"
+
+
 class Finish(Enum):
     """Why a generation ended: `EOS` (end token, or a constrained value ended by what follows), `STOP` (a stop string), `COMPLETE`
     (the constraint allows nothing more), `LENGTH` (`max_tokens` or the model's context)."""

@@ -38,16 +38,16 @@ class _Waiter:
 
 
 class Session:
-    """`slots`: size of the key-value pool in tokens.  `name`: the model, for messages."""
+    """`slots`: size of the key-value pool in tokens.  `name`: the model, for messages.  `jump`: as the engine's."""
 
     def __init__(self, model: Model, tokenizer: Tokenizer, template: ChatTemplate | None, *, slots: int, name: str = "the model",
-                 cache: bool = True):
+                 cache: bool = True, jump: str = "exact"):
         self.name = name
         self.tokenizer = tokenizer
         self.template = template
         self.has_template = template is not None
         self.prompter = Prompter(tokenizer, template)
-        engine = Engine(model, tokenizer, slots=slots, cache=cache)
+        engine = Engine(model, tokenizer, slots=slots, cache=cache, jump=jump)
         self.limit = engine.limit
         self._index = engine.index
         self._loop: asyncio.AbstractEventLoop | None = None
