@@ -173,5 +173,5 @@ CODES: dict[str, str] = {
     "W110": "a value that is lost at a join",
     "W111": "a value that is not used",
     "W180": "a chat template that rewrites past turns",
-    "W190": "rendering stops before the model is asked",
+    "W181": "rendering stops before the model is asked",
 }

@@ -170,7 +170,7 @@ def test_a_constraint_is_named(path):
 def test_an_extern_that_is_not_bound_stops_with_its_place(path, tmp_path):
     code, out, err = render(f"{path}:paged", "--page", "p", "--dry")
     line = PROGRAM[:PROGRAM.index("text = fetch")].count("\n") + 1
-    assert (code, out) == (0, "") and "warning[W190]: nothing is bound to the extern `fetch`" in err
+    assert (code, out) == (0, "") and "warning[W181]: nothing is bound to the extern `fetch`" in err
     assert f"{path}:{line}:12" in err and "--extern tools.py" in err
     (tmp_path / "tools.py").write_text("import time\ndef fetch(page):\n    time.sleep(0.05)\n    return page + '!'\n")
     code, out, err = render(f"{path}:paged", "--page", "p", "--dry", "--extern", tmp_path / "tools.py")
@@ -188,7 +188,7 @@ def test_what_stops_in_one_branch_hides_nothing_of_the_others(path):
 
 def test_input_is_not_asked_for(path):
     code, out, err = render(f"{path}:asks", "--dry")
-    assert (code, out) == (0, "") and "warning[W190]: the program waits for a line of `input`" in err
+    assert (code, out) == (0, "") and "warning[W181]: the program waits for a line of `input`" in err
     assert render(f"{path}:asks", "--dry", "-q")[2] == ""
 
 

@@ -108,7 +108,7 @@ class _Host:
         await self._stop(step, "the program waits for a line of `input`", "rendering asks nobody")
 
     async def _stop(self, step: Step, message: str, help: str) -> None:
-        self.stops.append(Diagnostic("W190", message, step.instruction.span, label="rendering stops here", help=help,
+        self.stops.append(Diagnostic("W181", message, step.instruction.span, label="rendering stops here", help=help,
                                      severity=Severity.WARNING))
         await _for_ever()
 
