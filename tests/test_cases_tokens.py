@@ -196,8 +196,8 @@ def test_b02_spaces_of_a_sentencepiece_vocabulary(tmp_path):
     five = [tokenizer.encode("hi")[0], *tokenizer.encode(" hi hi w hi")]
     assert tokenizer.token_bytes[five[1]] == b" hi"
     tail = tokenizer.encode(" hi hi")
-    session = session_that(tokenizer, after({"five\nassistant\n": five, "branch 0\nassistant\n": tail, "branch 1\nassistant\n": tail[:1]}),
-                           load_template(folder, tokenizer))
+    answers = {"five\nassistant\n": five, "branch 0\nassistant\n": tail, "branch 1\nassistant\n": tail[:1]}
+    session = session_that(tokenizer, after(answers), load_template(folder, tokenizer))
     program = program_of(STREAMS, tmp_path)
     (whole, pieces), ((first, second), both), (ends, _) = side_by_side(
         program, session, ("say", "five", 100), ("twice",), ("branches",))

@@ -131,7 +131,8 @@ def record(path, *more, text=None):
 
 def small(body):
     """A program with one test."""
-    return f'extern def roll(sides: int) -> int\n\ndef ask(q: str) -> str:\n{body}\n    return a\n\ntest "it":\n    print(ask("tea"))\n'
+    head = "extern def roll(sides: int) -> int\n\ndef ask(q: str) -> str:\n"
+    return f'{head}{body}\n    return a\n\ntest "it":\n    print(ask("tea"))\n'
 
 
 ONE = small('    user: "About ${q}."\n    assistant: a = gen(max_tokens=9)')
@@ -257,7 +258,8 @@ def test_moved_code_and_new_calls_do_not_spoil_what_is_recorded(path):
 
 
 def test_try_does_not_catch_what_the_cassette_lacks(path):
-    body = '    a = ""\n    user: "About ${q}."\n    try:\n        assistant: a = gen(max_tokens=9)\n    except Error as e:\n        a = "caught"'
+    tried = '    try:\n        assistant: a = gen(max_tokens=9)\n    except Error as e:\n        a = "caught"'
+    body = f'    a = ""\n    user: "About ${{q}}."\n{tried}'
     record(path, text=small(body))
     done = edited(path, "About", "Of")
     assert done.code == 4 and "E0861" in done.out and "caught" not in done.err
@@ -296,12 +298,20 @@ def test_other_arguments_or_more_calls_of_an_extern_are_located_errors(path):
 
 
 def test_an_error_of_an_extern_is_replayed(path):
-    text = 'extern def bad(x: int) -> int\n\ntest "it":\n    try:\n        y = bad(1)\n    except Error as e:\n        print(e.kind + ": " + e.message)\n'
+    tried = '    try:\n        y = bad(1)\n    except Error as e:\n        print(e.kind + ": " + e.message)\n'
+    text = f'extern def bad(x: int) -> int\n\ntest "it":\n{tried}'
     path.write_text(text)
     (path.parent / "t.py").write_text("def bad(x):\n    raise ValueError('no luck')\n")
     first = lmc("test", path, "--record", "--dry", "--extern", path.parent / "t.py")
     again = lmc("test", path, "--replay")
     assert first.err == again.err and "extern: the extern `bad` raised ValueError: no luck" in again.err
+
+
+def test_a_prompt_that_is_too_long_is_an_answer_too(path):
+    tried = '    try:\n        print(ask(lines(["word" for i in range(9000)])))\n    except Error as e:\n        print(e.kind)\n'
+    first = record(path, text=ONE + tried)
+    again = lmc("test", path, "--replay")
+    assert (first.code, again.code) == (0, 0) and first.err == again.err and again.err.endswith("context_length\n")
 
 
 # ---------------------------------------------------------- cancelled branches

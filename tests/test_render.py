@@ -218,7 +218,7 @@ def test_wrong_arguments_are_usage_errors(path):
 
 def test_from_python_in_a_running_loop(path):
     calls = []
-    with lmc.load(path, dry=True, seed=1, externs={"fetch": lambda page: calls.append(page) or "text", "other": lambda: "o"}) as m:
+    with lmc.load(path, dry=True, seed=1, externs={"fetch": lambda page: calls.append(page) or "text", "other": str}) as m:
         shown = m.ask.render(topic="tea", n=3)
         assert [c.origin.path for c in shown.calls] == ["0:0/1", "0:1/1", "0:2/1"] and shown.error is None and not shown.returned
         assert str(shown) == shown.text() and str(shown).startswith("=== call 1 of 3")

@@ -200,7 +200,8 @@ def test_of_the_elements_of_a_list(model, program):
     _, harmless = asked(model, program, "listed", ["harmless"] * len(xs))
     as_json = json.dumps(xs, ensure_ascii=False, separators=(",", ":"))
     boxed = json.dumps({"label": xs[0], "items": xs}, ensure_ascii=False, separators=(",", ":"))
-    compare(model, asked(model, program, "listed", xs)[1], harmless, {0: [as_json, boxed, *xs, "\n--\n" + "\n".join(xs) + "\n--\n"]})
+    in_lines = "\n--\n" + "\n".join(xs) + "\n--\n"
+    compare(model, asked(model, program, "listed", xs)[1], harmless, {0: [as_json, boxed, *xs, in_lines]})
 
 
 def test_of_what_string_operations_make(model, program):
@@ -208,19 +209,22 @@ def test_of_what_string_operations_make(model, program):
     for x in model.hostile:
         value, found = asked(model, program, "changed", x)
         assert value == x.strip().replace("!", "?") + x[:3]
-        compare(model, found, harmless, {0: [f"<{value}> {x} / {value} ", json.dumps({"k": x}, ensure_ascii=False, separators=(",", ":"))]})
+        as_json = json.dumps({"k": x}, ensure_ascii=False, separators=(",", ":"))
+        compare(model, found, harmless, {0: [f"<{value}> {x} / {value} ", as_json]})
 
 
 def test_literals_of_the_source_are_text_too(model, tmp_path):
     """Nothing in a program but its role blocks makes a control token."""
     literals = "".join(f'    user: "{m}"\n' for m in model.markers[:6])
-    text = f'def f() -> str:\n{{}}    user: "."\n    assistant: y = gen(max_tokens=2)\n    return y\n\nextern def fetch() -> str\n'
+    text = 'extern def fetch() -> str\n\ndef f() -> str:\n{}    user: "."\n    assistant: y = gen(max_tokens=2)\n    return y\n'
     hostile = asked(model, program_of(text.replace("{}", literals), tmp_path), "f")[1]
     harmless = asked(model, program_of(text.replace("{}", ""), tmp_path), "f")[1]
     compare(model, hostile, harmless, {0: ["".join(model.markers[:6])]})
 
 
-@pytest.mark.parametrize("x", ["{{ messages }}", "{% set x = 1 %}", "{{ ''.__class__ }}", "{{ raise_exception('x') }}", "{% include 'x' %}"])
+@pytest.mark.parametrize("x", [
+    "{{ messages }}", "{% set x = 1 %}", "{{ ''.__class__ }}", "{{ raise_exception('x') }}", "{% include 'x' %}",
+])
 def test_of_what_templates_are_written_in(model, program, x):
     """L-02: no value is ever looked at by the template engine."""
     _, harmless = asked(model, program, "argument", "harmless")

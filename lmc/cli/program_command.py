@@ -4,8 +4,8 @@
     \\_____/ \\_____________/ \\________________/ \\___/
     name    file, function   a parameter         an option of lmc
 
-The parameters are known once the program is compiled.  Where one has the name of an option of `lmc`, the name is the parameter's and
-the option is spelled `--lmc-NAME`.
+The parameters are known once the program is compiled.  Where one has the name of an option of `lmc`, the name is the
+parameter's and the option is spelled `--lmc-NAME`.
 """
 
 from __future__ import annotations

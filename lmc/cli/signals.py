@@ -50,7 +50,10 @@ def watch_interrupts() -> None:
 
 
 def run_until_interrupted(coroutine: Coroutine[Any, Any, Any], runner: asyncio.Runner | None = None) -> Any:
-    """Run the coroutine in an event loop, that of `runner` where one is given.  Raises KeyboardInterrupt after it has been cancelled by SIGINT."""
+    """Run the coroutine in an event loop, that of `runner` where one is given.
+
+    Raises KeyboardInterrupt after it has been cancelled by SIGINT.
+    """
     import asyncio
 
     async def main() -> Any:

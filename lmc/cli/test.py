@@ -1,7 +1,7 @@
 """`lmc test f.lmp`: run the `test` blocks of a program.
 
     ok    the votes give one of the answers   (12 calls, 3.1 s)
-    FAIL  two plus two                         vote.lmp:20:1, seed 7
+    FAIL  two plus two   (vote.lmp:20:1, seed 7)
           error[E0832]: assertion failed …
     1 passed, 1 failed
 
@@ -87,6 +87,7 @@ def _run(program: Program, names: list[str], record: Path | None, replay: Path |
     from lmc.runtime.idle_loop import idle_runner
 
     if replay is None:
-        return run_until_interrupted(run_tests(program, names, given) if record is None else record_tests(program, names, record, given))
+        tests = run_tests(program, names, given) if record is None else record_tests(program, names, record, given)
+        return run_until_interrupted(tests)
     with idle_runner() as (runner, selector):
         return run_until_interrupted(replay_tests(program, names, replay, given, selector), runner)

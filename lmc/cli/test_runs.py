@@ -50,7 +50,10 @@ async def run_tests(program: Program, names: list[str], given: dict[str, Any]) -
 
 
 async def record_tests(program: Program, names: list[str], folder: Path, given: dict[str, Any]) -> list[TestResult]:
-    """Ask the model, and write a cassette for each test, also for one that fails.  Raises `LmcError` where it cannot be written."""
+    """Ask the model, and write a cassette for each test, also for one that fails.
+
+    Raises `LmcError` where one cannot be written.
+    """
     from lmc.runtime.cassette import Cassette, write_cassette
     from lmc.runtime.cassette_externs import RecordingExterns
     from lmc.runtime.cassette_sessions import RecordingSession

@@ -4,8 +4,8 @@
      "calls":   [{"at": "0:0/1", "where": "vote.lmp:9:9", "ask": {"kind": "gen", "prompt": […], …}, "answer": {…}}],
      "externs": [{"at": "", "where": "vote.lmp:20:9", "ask": {"name": "search", "args": ["Paris"]}, "answer": {"result": "…"}}]}
 
-An entry is found by what it asks; of several that ask the same, the one asked at the same place in the run comes first.  An answer is
-what came back, an error (`{"error": …}`), or null where the run gave the question up before it was answered.
+An entry is found by what it asks; of several that ask the same, the one asked at the same place in the run comes first.  An answer
+is what came back, an error (`{"error": …}`), or null where the run gave the question up before it was answered.
 A file is refused unless every part of it is as it is written here.  This file knows no model and no program.
 """
 
@@ -27,7 +27,7 @@ VERSION = 1
 
 @dataclass(slots=True)
 class Entry:
-    """at: the path of calls, rounds and branches in the run; where: the place in the program; ask, answer: JSON data, see above."""
+    """at: the path of calls, rounds and branches in the run; where: the place in the program; ask, answer: JSON data."""
 
     at: str
     where: str
@@ -72,7 +72,7 @@ class Entries:
         return self._all[found]
 
     def nearest(self, at: str, where: str, ask: dict[str, Any]) -> Entry | None:
-        """What was asked instead: at this place of the run and the program, at this place of the program, or what begins most alike."""
+        """What was asked instead: at this place of run and program, at this place of the program, or what begins most alike."""
         def likeness(entry: Entry) -> tuple[bool, bool, int]:
             same = entry.where == where
             return same and entry.at == at, same, len(commonprefix([canonical(entry.ask), canonical(ask)]))

@@ -15,10 +15,9 @@ from lmc.backend.program import ExternInfo, Program
 from lmc.runtime.cassette import Cassette, Entries, Entry, canonical
 from lmc.runtime.cassette_asks import short_place
 from lmc.runtime.cassette_sessions import RECORD, GivenUp, answer_of, recorded_failure
-from lmc.runtime.context import Context
 from lmc.runtime.failures import failure
 from lmc.runtime.host import Externs
-from lmc.runtime.host_types import HostTypes, holds_context
+from lmc.runtime.host_types import HostTypes
 from lmc.values import ValueMismatch, from_data, to_data
 
 
@@ -31,9 +30,6 @@ class RecordingExterns:
 
     async def call(self, name: str, args: tuple[Any, ...], at: str = "", span: Any = None) -> Any:
         info = self._infos[name]
-        if holds_context(info.result):
-            raise failure("E0862", f"what the extern `{info.name}` gives back holds a context, which no cassette can keep", span,
-                          kind="cassette", help="keep the context in the program, and give the extern text")
         entry = Entry(at, short_place(span), _ask(info, args))
         self._cassette.externs.append(entry)
         with recorded_failure(entry):
@@ -55,8 +51,9 @@ class ReplayingExterns:
         ask = _ask(info, args)
         entry = self._entries.take(at, ask)
         if entry is None:
+            difference = _difference(self._entries.nearest(at, short_place(span), ask), ask)
             raise failure("E0861", f"the cassette does not hold this call of the extern `{ask['name']}`: re-record", None,
-                          kind="cassette", help=f"{_difference(self._entries.nearest(at, short_place(span), ask), ask)}\n{RECORD}")
+                          kind="cassette", help=f"{difference}\n{RECORD}")
         await asyncio.sleep(0)
         answer = await answer_of(entry, self._given_up)
         try:
@@ -67,16 +64,7 @@ class ReplayingExterns:
 
 
 def _ask(info: ExternInfo, args: tuple[Any, ...]) -> dict[str, Any]:
-    return {"name": info.name.rpartition(".")[2], "args": [_plain(to_data(a, p.type)) for a, p in zip(args, info.params)]}
-
-
-def _plain(data: Any) -> Any:
-    """Without contexts, which have no data: where one stands is all that is compared."""
-    if isinstance(data, Context):
-        return {"context": True}
-    if isinstance(data, (list, tuple)):
-        return [_plain(d) for d in data]
-    return {k: _plain(v) for k, v in data.items()} if isinstance(data, dict) else data
+    return {"name": info.name.rpartition(".")[2], "args": [to_data(a, p.type) for a, p in zip(args, info.params)]}
 
 
 def _difference(nearest: Entry | None, ask: dict[str, Any]) -> str:

@@ -122,7 +122,8 @@ _GEN_ASK = {"kind": _one_of("gen"), "prompt": _PIECES, "options": Each(_ANY, val
             "constraint": OneOf((_CONSTRAINT, _NULL))}
 _SCORE_ASK = {"kind": _one_of("select", "score"), "prompt": _PIECES, "options": Each(_PIECES)}
 _CALL = {"at": _TEXT, "where": _TEXT, "ask": OneOf((_GEN_ASK, _SCORE_ASK)), "answer": OneOf((_GENERATED, _SCORED, _ERROR, _NULL))}
-_EXTERN = {"at": _TEXT, "where": _TEXT, "ask": {"name": _TEXT, "args": Each(_ANY)}, "answer": OneOf(({"result": _ANY}, _ERROR, _NULL))}
+_EXTERN = {"at": _TEXT, "where": _TEXT, "ask": {"name": _TEXT, "args": Each(_ANY)},
+           "answer": OneOf(({"result": _ANY}, _ERROR, _NULL))}
 
 FORM = {"lmc_cassette": Is("the format's number", lambda v: isinstance(v, int)), "test": _TEXT, "program": _TEXT, "seed": _COUNT,
         "overrides": Each(_ANY, values=True), "model": _MODEL, "calls": Each(_CALL), "externs": Each(_EXTERN)}

@@ -165,9 +165,9 @@ class GivenUp:
     def end(self) -> bool:
         """Whether there was anybody."""
         waiting, self._waiting = [f for f in self._waiting if not f.done()], []
+        message = "the cassette does not hold an answer to this: the recorded run ended before it came"
         for future in waiting:
-            future.set_exception(failure("E0861", "the cassette does not hold an answer to this: the recorded run ended before it came",
-                                         None, kind="cassette", help=RECORD))
+            future.set_exception(failure("E0861", message, None, kind="cassette", help=RECORD))
         return bool(waiting)
 
 
@@ -221,10 +221,12 @@ def _generated_data(generated: Generated, request: GenerateRequest, tokenizer: A
 
 def _generated(answer: dict[str, Any], tokenizer: Any) -> Generated:
     # The ids that the context goes on with are the bytes it got: nothing was reopened here, so the recorded tokens do not fit.
-    logprobs = tuple(TokenLogprob(tokenizer.token(t["token"]), t["logprob"],
-                                  tuple((tokenizer.token(o["token"]), o["logprob"]) for o in t["top"])) for t in answer["logprobs"])
-    return Generated(tuple(answer["context"].encode()), answer["text"], "", Finish(answer["finish"]), answer["stop"], answer["valid"],
-                     Usage(**answer["usage"]), logprobs)
+    logprobs = tuple(
+        TokenLogprob(tokenizer.token(t["token"]), t["logprob"], tuple((tokenizer.token(o["token"]), o["logprob"]) for o in t["top"]))
+        for t in answer["logprobs"]
+    )
+    return Generated(tuple(answer["context"].encode()), answer["text"], "", Finish(answer["finish"]), answer["stop"],
+                     answer["valid"], Usage(**answer["usage"]), logprobs)
 
 
 def _usage_data(usage: Usage) -> dict[str, int]:

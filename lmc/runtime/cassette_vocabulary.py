@@ -1,7 +1,7 @@
 """The part of a model that a cassette keeps, so that prompts can be made again without its files: control tokens and markers.
 
-    model_data(session)                      {"controls": ["<|im_end|>", …], "template": {"start": {"user": [{"control": …}, "user\\n"]}}, …}
-    tokenizer, template = replayed(data)     text is bytes, a control token is one id, other tokens are made where an answer has them
+    model_data("default", tokenizer, template)     {"controls": ["<|im_end|>", …], "template": {"start": {"user": […]}}, …}
+    tokenizer, template = replayed(data)           text is bytes, a control token is one id, tokens of answers are made
 
 Prompts of the two vocabularies have the same pieces (`prompt_pieces`): that is what a cassette's entries are found by.
 """
@@ -96,7 +96,8 @@ def replayed(data: dict[str, Any]) -> tuple[ReplayTokenizer, ChatTemplate | None
         return tuple(p if isinstance(p, str) else tokenizer.token(p) for p in pieces)
 
     start = {role: marker(pieces) for role, pieces in data["template"]["start"].items()}
-    between = {(ended, begun): marker(pieces) for ended, row in data["template"]["between"].items() for begun, pieces in row.items()}
+    rows = data["template"]["between"].items()
+    between = {(ended, begun): marker(pieces) for ended, row in rows for begun, pieces in row.items()}
     return tokenizer, ChatTemplate(start, between)
 
 

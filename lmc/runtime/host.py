@@ -49,7 +49,10 @@ class Externs:
         return name in self._functions
 
     async def call(self, name: str, args: tuple[Any, ...], at: str = "", span: Span | None = None) -> Any:
-        """Call once.  `at` and `span` say who calls: the path of calls and rounds in the run, and the place.  Raises `RunError` of kind `extern` without a place."""
+        """Call once.  `at` and `span` say who calls: the path of calls and rounds in the run, and the place.
+
+        Raises `RunError` of kind `extern` without a place.
+        """
         info = self._infos[name]
         short = _short(name)
         plain = [self.types.to_host(a) for a in args]

@@ -55,7 +55,8 @@ class ShownRequests:
     async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None) -> Any:
         assert request.origin is not None
         pieces, reopened = prompt_pieces(self.tokenizer, request.prompt), request.heal.decode("utf-8", "replace")
-        self.calls.append(RenderedCall(request.origin, request.prompt, pieces, reopened, (), request, str(request.constraint or "")))
+        constraint = str(request.constraint or "")
+        self.calls.append(RenderedCall(request.origin, request.prompt, pieces, reopened, (), request, constraint))
         await _for_ever()
 
     async def score(self, requests: Sequence[ScoreRequest]) -> Any:
@@ -73,7 +74,8 @@ def render_calls(program: Program, shown: ShownRequests, externs: Externs, name:
     """Run the function `name` until it can go no further without an answer.
 
     externs: those that are bound run; one that is not stops what calls it.
-    Runs an event loop of its own, so the calling thread must have none.  Raises `LmcError` where the program does not fit the model.
+    Runs an event loop of its own, so the calling thread must have none.
+    Raises `LmcError` where the program does not fit the model.
     """
     host = _Host(externs)
     opcodes = {**OPCODES, "extern.call": Opcode(host.extern_call, waits=True), "io.input": Opcode(host.read_input, waits=True)}

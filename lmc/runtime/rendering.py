@@ -8,7 +8,8 @@
     <|im_start|>assistant
     Thought⟦: ⟧                                   reopened: the first tokens spell it again
 
-As tokens: ids in a row, a control token as `[1 <|im_start|>]`.  The JSON form loses nothing: `pieces` has control tokens as objects.
+As tokens: ids in a row, a control token as `[1 <|im_start|>]`.  The JSON form loses nothing: its `pieces` have control
+tokens as objects.
 """
 
 from __future__ import annotations
