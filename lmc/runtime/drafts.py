@@ -19,10 +19,9 @@ from lmc.runtime.token_sets import TokenSets
 
 #: The longest draft.
 MAX_DRAFT = 16
-# What a forward pass costs, and each of its rows, beside the tokens, counted in the price of a token behind others of its row.
-# Measured on the default model, one thread: 68 ms for a row of one token, 150 for one of 16; 157 for 8 rows, 177 with a guess each;
-# 318 for 32 rows, 356 with two guesses each.  Rows weigh less here than there, as less of what a row costs is sure to stay.
-_PASS, _ROW = 12.0, 3.0
+# What a forward pass costs, and each of its rows, beside the tokens, counted in the price of one more token.  From whole runs of the
+# default model in float32 on one thread: at 8 rows a pass takes 118 ms and a guess adds 4.8, at 32 rows 207 and 3.2.
+_PASS, _ROW = 12.0, 0.6
 # Places that the memo of one automaton holds; beyond, it begins anew.
 _KEEP = 1 << 14
 # A guess counts as right this often before it was tried: one of a state with one way on, and of any other.
