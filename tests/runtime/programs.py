@@ -50,12 +50,14 @@ class WatchedSession(Session):
         raise AssertionError(f"the engine is not empty: {self.stats}")
 
 
-def dry_session(*, slots: int = 1 << 16, max_positions: int = 8192, template: bool = True) -> WatchedSession:
-    return WatchedSession(DryModel(TOKENS, max_positions=max_positions), TOKENS, dry_template(TOKENS) if template else None, slots=slots)
+def dry_session(*, slots: int = 1 << 16, max_positions: int = 8192, template: bool = True, jump: str = "exact") -> WatchedSession:
+    return WatchedSession(DryModel(TOKENS, max_positions=max_positions), TOKENS, dry_template(TOKENS) if template else None, slots=slots,
+                          jump=jump)
 
 
-def scripted_session(script: Callable[[tuple[int, ...]], Mapping[int, float]], *, slots: int = 4096) -> WatchedSession:
-    return WatchedSession(ScriptedModel(TOKENS.size, script), TOKENS, dry_template(TOKENS), slots=slots)
+def scripted_session(script: Callable[[tuple[int, ...]], Mapping[int, float]], *, slots: int = 4096,
+                     jump: str = "exact") -> WatchedSession:
+    return WatchedSession(ScriptedModel(TOKENS.size, script), TOKENS, dry_template(TOKENS), slots=slots, jump=jump)
 
 
 def writes(answer: Callable[[str], str]) -> Callable[[tuple[int, ...]], Mapping[int, float]]:

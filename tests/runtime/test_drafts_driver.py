@@ -11,7 +11,7 @@ from lmc.runtime.constraint import TokenConstraint, TokenIndex
 from lmc.runtime.dry import DryModel
 from lmc.runtime.engine import Engine
 from lmc.runtime.request import DoneEvent, FailedEvent, GenerateRequest, Sampling, ScoreRequest, TextEvent
-from tests.runtime.test_random_driver import check_invariants
+from tests.runtime.test_random_driver import FaultyModel, check_invariants
 from tests.runtime.words import Words
 
 # Forced runs before, behind and between choices, counts, ends that may come early, characters of several bytes.
@@ -110,3 +110,18 @@ def test_answers_with_drafts_are_those_without(seed):
     assert all(b.usage.passes <= a.usage.passes for a, b in pairs)
     assert sum(b.usage.passes for _, b in pairs) < sum(a.usage.passes for a, _ in pairs)
     assert sum(b.usage.jumped for _, b in pairs) > 0 == sum(a.usage.jumped for a, _ in pairs)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_model_that_fails_in_the_middle_of_drafts_leaves_nothing_behind(seed):
+    rng = random.Random(seed)
+    words = random_words(rng)
+    constraints = [TokenConstraint(compile_regex(random_pattern(rng)), TokenIndex(words.token_bytes)) for _ in range(3)]
+    requests = [random_request(rng, words, constraints, 70) for _ in range(80)]
+    engine = Engine(FaultyModel(rng, words), words, slots=rng.choice([70, 200]), max_batch_tokens=24)
+    results = run(engine, requests, rng=rng)
+    assert "model" in results and engine.stats.used_slots == 0
+    for request, result in zip(requests, results):
+        if not isinstance(result, str):
+            alone = Engine(DryModel(words, max_positions=200), words, slots=512, jump="off")
+            assert answer(run(alone, [request])[0]) == answer(result)

@@ -303,6 +303,7 @@ def test_25_a_choice_that_begins_another(text):
 # Requests side by side.
 
 def test_four_kinds_in_every_order_give_what_they_give_alone():
+    """Case C-11."""
     tokenizer = dry_tokenizer()
 
     def engine(**options):

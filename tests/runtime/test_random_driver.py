@@ -92,8 +92,8 @@ def random_request(rng: random.Random, trunks: list[list[int]], room: int):
 class FaultyModel(DryModel):
     """Fails in some steps, before or after it wrote, and gives one request logits that are not finite in others."""
 
-    def __init__(self, rng: random.Random):
-        super().__init__(TwoTokens(), max_positions=200)
+    def __init__(self, rng: random.Random, tokens=TwoTokens()):
+        super().__init__(tokens, max_positions=200)
         self.rng = rng
 
     def forward(self, rows):
@@ -104,7 +104,7 @@ class FaultyModel(DryModel):
         if dice < 0.04:
             raise RuntimeError("too late")
         if dice < 0.08 and len(logits):
-            logits[self.rng.randrange(len(logits)), self.rng.randrange(3)] = self.rng.choice([math.nan, math.inf])
+            logits[self.rng.randrange(len(logits)), self.rng.randrange(logits.shape[1])] = self.rng.choice([math.nan, math.inf])
         return logits
 
 
