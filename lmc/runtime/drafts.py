@@ -73,15 +73,18 @@ class Drafts:
             place = after
         return draft
 
-    def note(self, work: Generation, place: Place, token: int) -> None:
-        """Remember that `token` was chosen at `place`."""
-        memo = self._memo(work.request.constraint)
+    def note(self, work: Generation, token: int) -> None:
+        """Remember that `token` comes next, before it is accepted."""
+        constraint, place = work.request.constraint, work.place
+        if constraint is None:
+            return
+        memo = self._memo(constraint)
         known = memo.last.get(place)
         if known is None:
             if len(memo.last) >= _KEEP:
                 memo.last.clear()
             memo.last[place] = [token, 0.0, 0.0]
-            if forced := self._canonical.forced(work.request.constraint, place):
+            if forced := self._canonical.forced(constraint, place):
                 _count(memo.canonical, 0, forced[0] == token)
         else:
             _count(known, 1, known[0] == token)

@@ -172,11 +172,9 @@ class Engine:
         self._cached += request.cached if request.passes == 0 else 0
         self._scheduler.commit(request)
         try:
-            if isinstance(request.work, Generation):
-                if len(logits):
-                    self._extend(request, logits)
-            elif len(logits):
-                self._score(request, logits)
+            if len(logits):
+                take = self._extend if isinstance(request.work, Generation) else self._score
+                take(request, logits)
         except Exception as error:
             # What it computed in this step may be as broken as its logits.
             self._fail(request, self._in_this_step(_as_run_error(error)), before)
@@ -186,11 +184,8 @@ class Engine:
         work, guesses = request.work, request.draft[: request.drafted]
         work.drafted += len(guesses)
         for row, guess in zip(logits, [*guesses, None], strict=True):
-            place = work.place
             token, record = draw_choice(row, work.choice())
             over = self._accept(request, token, record)
-            if self._jump is Jump.EXACT and work.request.constraint is not None:
-                self._drafts.note(work, place, token)
             if over or token != guess:
                 break
             work.jumped += 1
@@ -202,9 +197,11 @@ class Engine:
 
     def _accept(self, request: Request, token: int, record: TokenLogprob | None = None) -> bool:
         """Go on by a token; whether the generation is over."""
-        before = len(request.work.ids)
-        over = request.work.accept(token, record)
-        self._generated += len(request.work.ids) - before
+        work, before = request.work, len(request.work.ids)
+        if self._jump is Jump.EXACT:
+            self._drafts.note(work, token)
+        over = work.accept(token, record)
+        self._generated += len(work.ids) - before
         request.ids.append(token)
         request.wanted = len(request.ids) - 1
         return over
@@ -225,8 +222,11 @@ class Engine:
 
     def _known(self, work: Generation) -> tuple[int, ...]:
         """Tokens that come next whatever the logits are."""
-        if self._jump is Jump.CANONICAL and work.request.constraint is not None:
-            return self._canonical.certain(work.request.constraint, work.place)
+        constraint = work.request.constraint
+        if constraint is None or work.request.logprobs:
+            return ()  # each token's log-probability is wanted
+        if self._jump is Jump.CANONICAL:
+            return self._canonical.certain(constraint, work.place)
         token = work.only_token()
         return () if token is None else (token,)
 

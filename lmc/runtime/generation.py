@@ -92,10 +92,10 @@ class Generation:
         return None if state == DEAD else Place(state, place.heal[spelt:])
 
     def only_token(self) -> int | None:
-        """The token that must come next, where it is known without the model and nothing is asked of the model about it."""
-        constraint, request = self.request.constraint, self.request
-        if constraint is None or request.logprobs or request.sampling.logit_bias:
-            return None  # a bias may forbid the only token
+        """The token that must come next in a constrained generation, where the model need not be asked."""
+        constraint = self.request.constraint
+        if self.request.sampling.logit_bias:
+            return None  # it may forbid the only token
         if not self._heal and constraint.accepting(self._state):
             return None
         ids = constraint.allowed(self._state, self._heal)

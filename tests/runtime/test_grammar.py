@@ -12,7 +12,12 @@ from lmc.regex.dfa import DEAD, START
 from lmc.regex.grammar import LARK, SCHEMA, Grammar, GrammarError, check_grammar
 from lmc.regex.schema import schema_constraint
 from lmc.regex.schema_keywords import SchemaError
+from lmc.runtime.dry import DryModel
+from lmc.runtime.engine import Engine
 from lmc.runtime.grammar import GrammarConstraint
+from lmc.runtime.request import GenerateRequest, Sampling
+from tests.runtime.test_jump import finish
+from tests.runtime.words import Words
 
 TOKENS = [b"", b"(", b"((", b"x", b")", b"))", b"x)", b"y", b" (", b" "]
 NESTED = Grammar(LARK, 'start: "(" start ")" | "x"')
@@ -114,3 +119,25 @@ def written(tmp_path):
 def test_an_artifact_holds_the_text(tmp_path):
     program = read_program(write_program(compile_file(written(tmp_path)).program), "f.lmpc")
     assert program.constraints == (Grammar(LARK, 'start: "(" start ")" | "x" '),)
+
+
+def test_forced_text_of_a_grammar_is_drafted_and_nothing_changes():
+    words = Words([*'{}[]":,namelist12 ', '{"', "name", "list", '":', "],"])
+    grammar = Grammar(LARK, '''
+    start: "{\\"name\\":" value ",\\"list\\":" list "}"
+    value: "\\"" /[a-z]{1,3}/ "\\""
+    list: "[" (list ("," list)*)? "]"
+    ''')
+    constraint = GrammarConstraint(grammar, words.token_bytes)
+    assert constraint.forced(START) == b'{"name":"'
+    assert constraint.forced(constraint.advance(START, b'{"na')) == b'me":"'
+    assert constraint.forced(constraint.advance(START, b'{"name":"n')) == b"" == constraint.forced(DEAD)
+    results = {}
+    for jump in ("off", "exact", "canonical"):
+        engine = Engine(DryModel(words), words, slots=512, jump=jump)
+        request = GenerateRequest((0,), 60, constraint=constraint, sampling=Sampling(temperature=1.0, seed=2))
+        results[jump] = [finish(engine, request)[0] for _ in range(3)]
+        assert results[jump][0].text.startswith('{"name":"')
+    assert [r.ids for r in results["exact"]] == [r.ids for r in results["off"]]
+    assert [r.finish for r in results["exact"]] == [r.finish for r in results["off"]]
+    assert results["exact"][-1].usage.passes < results["exact"][0].usage.passes <= results["off"][0].usage.passes

@@ -85,55 +85,42 @@ def test_tokens_of_wrong_guesses_are_not_in_the_tree():
     assert engine.stats.used_slots == 0 and engine.stats.free_slots + engine.stats.cached_slots == 512
 
 
+def learned(words: Words, pattern: str, pieces: str, *, times: int = 1, limit: int = 100, max_tokens: int = 20):
+    """Drafts that saw `pieces` (`!` is the end token) written so many times, and a generation at the beginning."""
+    memo = Drafts(words.sets(), CanonicalTokens(words, words.sets()))
+    constraint = words.constraint(pattern)
+    for _ in range(times):
+        work = Generation(GenerateRequest((0,), 500, constraint=constraint), words.sets(), 1000)
+        for piece in pieces:
+            token = words.end if piece == "!" else words.id(piece)
+            memo.note(work, token)
+            work.accept(token)
+    return memo, Generation(GenerateRequest((0,), max_tokens, constraint=constraint), words.sets(), limit)
+
+
 def test_the_same_guess_is_worth_less_beside_many():
     words = Words([*"abcd"])
-    constraint = words.constraint("[abcd]{8}")
-    work = Generation(GenerateRequest((0,), 20, constraint=constraint), words.sets(), 100)
-    memo = Drafts(words.sets(), CanonicalTokens(words, words.sets()))
-    place = work.place
-    for _ in range(7):
-        memo.note(work, place, words.id("a"))
-        place = work.advanced(place, words.id("a"))
+    memo, work = learned(words, "[abcd]{8}", "aaaaaaaa")
     alone, few, many = (len(memo.propose(work, count)) for count in (1, 8, 1000))
     assert alone > few > many == 0, "seen once, a choice of four is likely to change"
-    place = work.place
-    for _ in range(7):
-        for _ in range(20):
-            memo.note(work, place, words.id("a"))
-        place = work.advanced(place, words.id("a"))
+    memo, work = learned(words, "[abcd]{8}", "aaaaaaaa", times=20)
     assert len(memo.propose(work, 1000)) == 7, "the eighth ends the value: nothing is gained by computing it"
 
 
 def test_what_ends_a_value_is_not_drafted():
-    words = Words([*"ab"])
-    constraint = words.constraint("a+b?")
-    work = Generation(GenerateRequest((0,), 20, constraint=constraint), words.sets(), 100)
-    memo = Drafts(words.sets(), CanonicalTokens(words, words.sets()))
-    memo.note(work, work.place, words.id("a"))
-    memo.note(work, work.advanced(work.place, words.id("a")), words.end)
-    assert memo.propose(work, 1) == [words.id("a")]
+    memo, work = learned(Words([*"ab"]), "a+b?", "a!")
+    assert memo.propose(work, 1) == [0]
 
 
-def test_no_draft_beyond_max_tokens_or_the_context():
-    words = Words([*"ab"])
-    for options, limit, most in [({"max_tokens": 4}, 100, 3), ({"max_tokens": 40}, 10, 8), ({"max_tokens": 40}, 100, 16)]:
-        work = Generation(GenerateRequest((0,), constraint=words.constraint("a{30}b"), **options), words.sets(), limit)
-        memo = Drafts(words.sets(), CanonicalTokens(words, words.sets()))
-        place = work.place
-        for _ in range(30):
-            for _ in range(20):
-                memo.note(work, place, words.id("a"))
-            place = work.advanced(place, words.id("a"))
-        assert len(memo.propose(work, 1)) == most
+@pytest.mark.parametrize("options, most", [({"max_tokens": 4}, 3), ({"limit": 10, "max_tokens": 40}, 8), ({"max_tokens": 40}, 16)])
+def test_no_draft_beyond_max_tokens_or_the_context(options, most):
+    memo, work = learned(Words([*"ab"]), "a{30}b", "a" * 30, times=20, **options)
+    assert len(memo.propose(work, 1)) == most
 
 
 def test_a_memo_is_bounded_and_goes_with_its_constraint(monkeypatch):
     monkeypatch.setattr(drafts, "_KEEP", 50)
-    words = Words([*"ab"])
-    memo = Drafts(words.sets(), CanonicalTokens(words, words.sets()))
-    work = Generation(GenerateRequest((0,), 20, constraint=words.constraint("a{200}b")), words.sets(), 100)
-    for state in range(1, 190):
-        memo.note(work, Place(state, b""), words.id("a"))
+    memo, work = learned(Words([*"ab"]), "a{200}b", "a" * 190)
     assert len(memo._memos) == 1 and all(len(m.last) <= 50 for m in memo._memos.values())
     del work
     assert len(memo._memos) == 0
@@ -192,8 +179,10 @@ def test_a_forced_value_needs_no_pass_and_still_streams():
 def test_the_only_token_is_still_drawn_where_its_log_probability_is_wanted_or_a_bias_forbids_it():
     words = Words(["abc", "d"])
     constraint = words.constraint("abcd")
-    (recorded,) = finish(make_engine(words, lambda ids: {}), GenerateRequest((1,), 9, constraint=constraint, logprobs=1))
-    assert [r.id for r in recorded.logprobs] == [0, 1] and recorded.usage.passes >= 1
+    for jump in ("off", "exact", "canonical"):
+        request = GenerateRequest((1,), 9, constraint=constraint, logprobs=1)
+        (recorded,) = finish(make_engine(words, lambda ids: {}, jump), request)
+        assert [r.id for r in recorded.logprobs] == [0, 1] and recorded.usage.passes >= 1
     forbid = Sampling(logit_bias=((1, float("-inf")),))
     for jump in ("off", "exact"):
         (error,) = finish(make_engine(words, lambda ids: {}, jump), GenerateRequest((1,), 9, constraint=constraint, sampling=forbid))
