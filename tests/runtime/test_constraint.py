@@ -203,3 +203,18 @@ def test_random_walks_under_the_masks_end_in_accepted_text():
             state, text = constraint.advance(state, token), text + token
         assert constraint.complete(state) and constraint.dfa.matches(text)
         text.decode()
+
+
+@pytest.mark.parametrize("pattern", ["abc(d|e)fg", "a?bc", "(ab|ac)de*", "éa|éb", "x{400}y", "[-+]?[0-9]+[ ]*", "", "(霍a|霍b)c"])
+def test_forced_bytes_end_where_the_text_may_end_or_has_two_ways(pattern):
+    dfa = compile_regex(pattern)
+    constraint = TokenConstraint(dfa, TokenIndex([bytes([b]) for b in range(256)]))
+    for start in range(START, dfa.states):
+        data, state = bytearray(), start
+        while len(data) < 256 and not dfa.accepting[state]:
+            live = [b for b in range(256) if dfa.step(state, bytes([b]))]
+            if len(live) != 1:
+                break
+            data.append(live[0])
+            state = dfa.step(state, bytes(live))
+        assert constraint.forced(start) == bytes(data)
