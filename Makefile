@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Test processes side by side; each computes with one thread and loads the default model once.
+JOBS ?= 2
 
 .PHONY: run test clean
 
@@ -11,7 +13,7 @@ run: $(READY)
 	$(BIN)/lmc run examples/judge.lmp --essay @examples/essay.txt
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "lmc needs Python 3.11 or newer; found: `$(PYTHON) --version`. Say which with: make PYTHON=python3.12" >&2; exit 1; }
