@@ -19,11 +19,7 @@ from lmc.ir.core import Module
 from lmc.ir.verifier import verify
 from lmc.parser.check import Checked, check
 from lmc.parser.lower import lower
-from lmc.passes import run_passes
-
-#: Called after lowering (`"lower"`) and after each pass, with the module before and after.
-Observe = Callable[[str, Module, Module], None]
-
+from lmc.passes import Observe, passes_of, run_passes
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
@@ -39,12 +35,14 @@ class Compiled:
         return tuple(d for d in self.checked.diagnostics if d not in self.checked.errors)
 
 
-def compile_file(path: str, *, level: int = 1, roots: tuple[str, ...] | None = None, passes: tuple[str, ...] | None = None,
-                 observe: Observe | None = None, read: Callable[[str], str] | None = None) -> Compiled:
+def compile_file(path: str, *, level: int = 1, target: str = "local", roots: tuple[str, ...] | None = None,
+                 passes: tuple[str, ...] | None = None, observe: Observe | None = None,
+                 read: Callable[[str], str] | None = None) -> Compiled:
     """Compile the program whose root file is `path`.
 
-    `level` is that of `-O`, `passes` replaces its pipeline; `roots` are folders that imports may reach beside the root file's own;
-    `read` gives the text of a file in place of the disk.  Raises `CompileError` with all diagnostics, located.
+    `level` is that of `-O`, `target` says whose pipeline (`local` or `api`), `passes` replaces both; `roots` are folders that imports
+    may reach beside the root file's own; `read` gives the text of a file in place of the disk.  `observe` is also called after
+    lowering, as `"lower"`.  Raises `CompileError` with all diagnostics, located.
     """
     checked = check_file(path, roots=roots, read=read)
     if checked.errors:
@@ -53,7 +51,7 @@ def compile_file(path: str, *, level: int = 1, roots: tuple[str, ...] | None = N
         module = lower_program(checked)
         if observe is not None:
             observe("lower", module, module)
-        module = run_passes(module, level, passes, observe)
+        module = run_passes(module, passes_of(level, target) if passes is None else passes, observe)
         program = emit(module)
     except RecursionError:
         raise _too_deep(path, checked) from None

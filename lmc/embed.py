@@ -52,7 +52,7 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     sampling: options for all `gen`s that do not give them, such as {"temperature": 0.7}
     max_calls, max_tokens: the budget of one call of a function: calls of the model, tokens generated
     print, stream, input: where `print` and streamed text go, and where lines come from; standard output and input by default
-    level: 0 runs the program as it is written, 1 optimised; no token differs
+    level: 0 runs the program as it is written, 1 optimised, 2 also through calls; no token differs
     cache: where fetched models are kept
     roots: folders that imports may reach beside the file's own
     Raises `CompileError` with everything that is wrong, or `UsageError` for a wrong argument.

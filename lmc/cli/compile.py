@@ -24,15 +24,18 @@ from lmc.diagnostics import Diagnostic, UsageError, render_all
 @click.option("--emit", type=click.Choice(["ast", "ir", "program", "fsm", "dot"]),
               help="Print this form instead of writing an artifact; fsm and dot: the automata of its constraints.")
 @click.option("--emit-ir", is_flag=True, help="The same as --emit=ir.")
-@click.option("-O", "level", type=click.Choice(["0", "1"]), default="1", help="0: as written, 1: optimised. Default: 1.")
+@click.option("-O", "level", type=click.Choice(["0", "1", "2"]), default="1",
+              help="0: as written, 1: optimised, 2: also through calls. Default: 1.")
+@click.option("--target", type=click.Choice(["local", "api"]), default="local",
+              help="Whose passes: those for our engine, or for an API. Default: local.")
 @click.option("--passes", metavar="A,B", help="Run these passes instead of those of -O.")
 @click.option("--print-after", metavar="PASS", help="Print the IR after this pass, after `all`, or after each that `changed` it.")
 @click.option("--time-passes", is_flag=True, help="Print how long each pass took.")
 @click.option("--stats", is_flag=True, help="Print how many ops each pass left.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False),
               help="Where it goes. Default: the artifact beside FILE, forms to standard output.")
-def compile_command(file: str, roots: tuple[str, ...], emit: str | None, emit_ir: bool, level: str, passes: str | None,
-                    print_after: str | None, time_passes: bool, stats: bool, output: str | None) -> int:
+def compile_command(file: str, roots: tuple[str, ...], emit: str | None, emit_ir: bool, level: str, target: str,
+                    passes: str | None, print_after: str | None, time_passes: bool, stats: bool, output: str | None) -> int:
     """Compile a program to an artifact (.lmpc), or print one of its forms."""
     from lmc.cli.pass_log import PassLog, chosen_passes
     from lmc.compiler import compile_file
@@ -41,7 +44,7 @@ def compile_command(file: str, roots: tuple[str, ...], emit: str | None, emit_ir
         _write_text(_ast(file), output)
         return OK
     log = PassLog(print_after, timed=time_passes, counted=stats)
-    compiled = compile_file(file, level=int(level), roots=roots, passes=chosen_passes(passes), observe=log.note)
+    compiled = compile_file(file, level=int(level), target=target, roots=roots, passes=chosen_passes(passes), observe=log.note)
     log.show()
     if compiled.warnings:
         click.echo(render_all(compiled.warnings, compiled.checked.sources), err=True)

@@ -101,7 +101,9 @@ def file_and_entry(word: str) -> tuple[Path, str | None]:
 
 
 def _level(words: list[str]) -> int:
-    return 0 if "-O0" in words or ("-O", "0") in zip(words, words[1:]) else 1
+    given = [b if a == "-O" else a[2:] for a, b in zip(words, [*words[1:], ""]) if a[:2] == "-O"]
+    # What is no level is refused when the options are read.
+    return next((int(level) for level in reversed(given) if level in ("0", "1", "2")), 1)
 
 
 def _load(path: Path, entry: str | None, words: list[str]) -> tuple[Program, FunctionCode]:

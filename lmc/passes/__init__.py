@@ -1,13 +1,17 @@
-"""The passes, in order.
+"""The passes, in order: LOCAL for our own engine, API for models behind an interface over the network.
 
-`fold` comes first: it makes literals of what the others look at, and brings branches to the surface that are always taken.
-`merge_text` then sees the runs of appends as they will be.  `parallelise` splits loops once their bodies are as small as they get.
-`dead_code` comes last and takes away what the others left without a reader.
+A pass is one file and one function of the same name, from a module to a module; its docstring shows what it does.  To add one,
+import it and write one line in the pipelines where it belongs, with the reason where its place matters.  Levels:
+
+    -O0   as written
+    -O1   what looks at one function at a time and costs next to nothing
+    -O2   all, those too that look through calls and those that tell the engine what comes
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from lmc.ir.core import Module
 from lmc.ir.verifier import verify
@@ -17,29 +21,62 @@ from lmc.passes.merge_text import merge_text
 from lmc.passes.parallelise import parallelise
 
 Pass = Callable[[Module], Module]
+#: Called after each pass with its name and the module before and after; they are one object where nothing changed.
+Observe = Callable[[str, Module, Module], None]
 
-PIPELINE_O0: tuple[Pass, ...] = ()
-PIPELINE: tuple[Pass, ...] = (fold, merge_text, parallelise, dead_code)
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A pass, and the lowest level at which it runs."""
+
+    run: Pass
+    level: int
+
+    @property
+    def name(self) -> str:
+        return self.run.__name__
+
+
+LOCAL: tuple[Step, ...] = (
+    # Makes literals of what the others look at, and brings branches to the surface that are always taken.
+    Step(fold, 1),
+    # After `fold`, which shows it the runs of appends as they will be.
+    Step(merge_text, 1),
+    # Bodies of loops are as small as they get.
+    Step(parallelise, 1),
+    # Takes away what the others have left without a reader.
+    Step(dead_code, 1),
+)
+
+# Over the network there is no cache to fill and none to keep: the passes that speak to the engine are left out.
+API: tuple[Step, ...] = (
+    Step(fold, 1),
+    Step(merge_text, 1),
+    Step(parallelise, 1),
+    Step(dead_code, 1),
+)
+
+PIPELINES: Mapping[str, tuple[Step, ...]] = {"local": LOCAL, "api": API}
+LEVELS = (0, 1, 2)
 
 #: Every pass by its name, for `--passes a,b`.
-PASSES: dict[str, Pass] = {p.__name__: p for p in PIPELINE}
+PASSES: dict[str, Pass] = {step.name: step.run for step in (*LOCAL, *API)}
 
 
-def run_passes(module: Module, level: int = 1, names: tuple[str, ...] | None = None,
-               observe: Callable[[str, Module, Module], None] | None = None) -> Module:
-    """The module after the pipeline of `level` (0: none), or after the passes named; the verifier runs after each.
+def passes_of(level: int, target: str = "local") -> tuple[str, ...]:
+    """The names of the passes that run at a level, in order.  `target` is a key of `PIPELINES`."""
+    return tuple(step.name for step in PIPELINES[target] if step.level <= level)
 
-    `observe(name, before, after)` is called after each pass; `before is after` where nothing changed.
+
+def run_passes(module: Module, names: tuple[str, ...], observe: Observe | None = None) -> Module:
+    """The module after these passes; the verifier runs after each.
+
     Raises `KeyError` for an unknown name, `LmcError` (E0903) where a pass has broken the module.
     """
-    chosen = [PASSES[name] for name in names] if names is not None else PIPELINE if level > 0 else PIPELINE_O0
-    for one in chosen:
-        before, module = module, one(module)
+    for name in names:
+        before, module = module, PASSES[name](module)
         if module is not before:
             verify(module)
         if observe is not None:
-            observe(one.__name__, before, module)
+            observe(name, before, module)
     return module
-
-
-__all__ = ["PASSES", "PIPELINE", "PIPELINE_O0", "Pass", "dead_code", "fold", "merge_text", "parallelise", "run_passes"]

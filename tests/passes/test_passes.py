@@ -9,7 +9,7 @@ from lmc.diagnostics import LmcError
 from lmc.ir.printer import print_module
 from lmc.ir.reader import read_module
 from lmc.ir.verifier import verify
-from lmc.passes import PASSES, PIPELINE, run_passes
+from lmc.passes import LEVELS, PASSES, PIPELINES, passes_of, run_passes
 from tests.passes.docstrings import module_text, sections
 
 FOLDER = Path(__file__).resolve().parents[2] / "lmc" / "passes"
@@ -60,18 +60,25 @@ def test_running_twice_changes_nothing_more(name):
 def test_observe_sees_each_pass_and_whether_it_changed():
     seen = []
     body = 'func @f() -> int {\n  %x: int = pure.call(2, 3)[function = "add"]\n  control.return(%x)\n}'
-    run_passes(read_module(module_text(body)), observe=lambda name, before, after: seen.append((name, before is after)))
-    assert seen == [("fold", False), ("merge_text", True), ("parallelise", True), ("dead_code", True)]
-    assert [p.__name__ for p in PIPELINE] == [name for name, _ in seen]
+    run_passes(read_module(module_text(body)), ("fold", "dead_code"), lambda name, before, after: seen.append((name, before is after)))
+    assert seen == [("fold", False), ("dead_code", True)]
 
 
-def test_level_0_and_named_passes():
+@pytest.mark.parametrize("target", PIPELINES)
+def test_a_level_runs_what_the_level_below_runs(target):
+    assert passes_of(0, target) == ()
+    assert passes_of(2, target) == tuple(step.name for step in PIPELINES[target])
+    assert [name for name in passes_of(2, target) if name in passes_of(1, target)] == list(passes_of(1, target))
+    assert {step.level for step in PIPELINES[target]} <= set(LEVELS)
+
+
+def test_named_passes():
     module = read_module(module_text('func @f() -> int {\n  %x: int = pure.call(2, 3)[function = "add"]\n  control.return(%x)\n}'))
-    assert run_passes(module, 0) is module
-    assert run_passes(module, names=("dead_code",)) is module
-    assert "control.return(5)" in print_module(run_passes(module, 0, names=("fold",)))
+    assert run_passes(module, ()) is module
+    assert run_passes(module, ("dead_code",)) is module
+    assert "control.return(5)" in print_module(run_passes(module, ("fold",)))
     with pytest.raises(KeyError):
-        run_passes(module, names=("no_such_pass",))
+        run_passes(module, ("no_such_pass",))
 
 
 def test_a_pass_that_breaks_the_module_is_found(monkeypatch):
@@ -86,7 +93,7 @@ def test_a_pass_that_breaks_the_module_is_found(monkeypatch):
 
     monkeypatch.setitem(PASSES, "fold", break_it)
     with pytest.raises(LmcError, match="used before it is defined"):
-        run_passes(module, names=("fold",))
+        run_passes(module, ("fold",))
 
 
 # ------------------------------------------------------------------- single cases
