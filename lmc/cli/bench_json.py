@@ -60,12 +60,14 @@ class Bench:
 
     def __init__(self, model: str, *, dry: bool = False):
         from lmc.embed import cache_folder
+        from lmc.runtime.constraint import TokenIndex
         from lmc.runtime.context import Prompter
         from lmc.runtime.open_tokenizer import open_tokenizer
 
         self._model, self._dry, self._cache = model, dry, cache_folder()
         self._tokenizer, template = open_tokenizer(model, self._cache, dry=dry)
         self._prompter = Prompter(self._tokenizer, template)
+        self._index = TokenIndex(self._tokenizer.token_bytes)
         self._constraints: dict[tuple[str | None, str | None], Any] = {}
 
     def table(self, objects: dict[str, list[Document]], batches: tuple[int, ...]) -> Iterator[str]:
@@ -82,7 +84,7 @@ class Bench:
 
     def _request(self, document: Document) -> GenerateRequest:
         from lmc.regex.grammar import Grammar
-        from lmc.runtime.constraint import TokenConstraint, TokenIndex
+        from lmc.runtime.constraint import TokenConstraint
         from lmc.runtime.grammar import GrammarConstraint
         from lmc.runtime.request import GenerateRequest
 
@@ -92,7 +94,7 @@ class Bench:
             if isinstance(automaton, Grammar):
                 self._constraints[key] = GrammarConstraint(automaton, self._tokenizer.token_bytes)
             else:
-                self._constraints[key] = TokenConstraint(automaton, TokenIndex(self._tokenizer.token_bytes))
+                self._constraints[key] = TokenConstraint(automaton, self._index)
         context = self._prompter.append(self._prompter.new(), "user", document.question)
         prompt = self._prompter.prompt(context, "assistant", heal=True)
         return GenerateRequest(prompt.ids, _MAX_TOKENS, heal=prompt.heal, constraint=self._constraints[key])

@@ -5,7 +5,8 @@
     constraint.advance(START, b"y")          # a state from which only `es` is allowed
 
 A state is alive where a path of tokens leads to acceptance; only tokens into living states are allowed, so that a generation that
-follows the masks can always be completed.  Masks are made on first use and kept by state.  This file knows no end tokens.
+follows the masks can always be completed.  Masks are made on first use and kept by state, in a store too where there is one.  This
+file knows no end tokens.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from lmc.diagnostics import Diagnostic, LmcError
 from lmc.regex.dfa import DEAD, START, ByteDfa
+from lmc.runtime.mask_store import MaskStore
 from lmc.runtime.token_index import ClassTrie, TokenIndex
 
 __all__ = ["START", "TokenConstraint", "TokenIndex"]
@@ -31,18 +33,21 @@ _MAX_SEARCH = 3000
 
 
 class TokenConstraint:
-    """The masks of one automaton over one vocabulary.
+    """The masks of one automaton over one vocabulary.  `store`: where masks of earlier runs are, and those of this one go by `save`.
 
     Raises `LmcError` (E0642) where the vocabulary cannot spell any accepted text.
     """
 
     __slots__ = (
         "dfa", "index", "_alive", "_trie_made", "_masks", "_shared", "_kept_bytes", "_healing", "_fewest", "_some_way", "_cells",
-        "_to_class", "_forced", "__weakref__",
+        "_to_class", "_forced", "_store", "_stored", "__weakref__",
     )
 
-    def __init__(self, dfa: ByteDfa, index: TokenIndex):
+    def __init__(self, dfa: ByteDfa, index: TokenIndex, store: MaskStore | None = None):
         self.dfa, self.index = dfa, index
+        self._store = store
+        # How many masks the store holds already; None before it was asked.
+        self._stored: int | None = None if store else 0
         self._trie_made: ClassTrie | None = None
         self._masks: dict[int, np.ndarray] = {}
         # Equal masks of different states are one array: the bits of the mask -> its ids.
@@ -57,8 +62,8 @@ class TokenConstraint:
         self._to_class = dfa.byte_class.tobytes()
         self._alive = self._living_states()
         if not self._alive[START]:
-            message = f"the model's tokens cannot spell any text that matches {_short(dfa.source)}"
-            raise LmcError(Diagnostic("E0642", message, None, help="some of its characters are in no token; allow others"))
+            message = f"the model's tokens cannot spell any text that matches {_short(dfa.source)}: none spells {_obstacle(dfa, index)}"
+            raise LmcError(Diagnostic("E0642", message, None, help="allow other characters, or take a model with byte tokens"))
 
     def allowed(self, state: int, prefix: bytes = b"") -> np.ndarray:
         """Sorted ids (int64) of the tokens that first spell `prefix`, or a beginning of it, and then keep the state alive.
@@ -117,6 +122,12 @@ class TokenConstraint:
             self._fewest[state] = self._search(state)
         return self._fewest[state]
 
+    def save(self) -> None:
+        """Put the masks into the store, where some are new."""
+        if self._store is not None and len(self._masks) > (self._stored or 0):
+            self._store.save(self.dfa, self._masks)
+            self._stored = len(self._masks)
+
     def _only_byte(self, state: int) -> int | None:
         """The byte that must come next, if no other may and the value cannot end."""
         if self.dfa.accepting[state]:
@@ -134,6 +145,15 @@ class TokenConstraint:
         return self._trie_made
 
     def _mask(self, state: int) -> np.ndarray:
+        if self._stored is None:
+            found = self._store.load(self.dfa)
+            self._stored = len(found)
+            self._masks.update(found)
+            if state in found:
+                return found[state]
+        return self._make_mask(state)
+
+    def _make_mask(self, state: int) -> np.ndarray:
         open_nodes = self._alive[self._trie.walk(state)]
         key = np.packbits(open_nodes).tobytes()
         if key not in self._shared:
@@ -141,7 +161,7 @@ class TokenConstraint:
             if self._kept_bytes > _KEEP_BYTES:
                 self._masks.clear()
                 self._shared.clear()
-                self._kept_bytes = 0
+                self._kept_bytes = self._stored = 0
             self._shared[key] = ids
             self._kept_bytes += ids.nbytes + len(key)
         return self._shared[key]
@@ -222,6 +242,36 @@ class TokenConstraint:
                 for target in self._successors(state).tolist():
                     sources[target].append(state)
         return _reaching(alive, sources)
+
+
+def _obstacle(dfa: ByteDfa, index: TokenIndex) -> str:
+    """The character of the shortest accepted text that no tokens lead past."""
+    data = _shortest_text(dfa)
+    reached = [True] + [False] * len(data)
+    for start in range(len(data)):
+        if reached[start]:
+            for end in range(start + 1, min(len(data), start + index.longest) + 1):
+                reached[end] = reached[end] or len(index.exactly(data[start:end])) > 0
+    stuck = max(place for place, yes in enumerate(reached) if yes)
+    while 0x80 <= data[stuck] < 0xC0:
+        stuck -= 1  # inside a character
+    character = data[stuck:].decode()[0]
+    code = f"U+{ord(character):04X}"
+    return f"`{character}` ({code})" if character.isprintable() else code
+
+
+def _shortest_text(dfa: ByteDfa) -> bytes:
+    """Of the shortest accepted texts the first one in the order of bytes."""
+    byte_of = [int(np.flatnonzero(dfa.byte_class == number)[0]) for number in range(dfa.table.shape[1])]
+    texts, level = {START: b""}, [START]
+    for state in level:
+        if dfa.accepting[state]:
+            return texts[state]
+        for byte, target in sorted(zip(byte_of, dfa.table[state].tolist())):
+            if target != DEAD and target not in texts:
+                texts[target] = texts[state] + bytes([byte])
+                level.append(target)
+    raise AssertionError("an automaton without a text")
 
 
 def _by_target(count: int, states: np.ndarray, targets: np.ndarray) -> list[list[int]]:

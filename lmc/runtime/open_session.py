@@ -28,9 +28,9 @@ def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "fl
                  say: Callable[[str], None] | None = None) -> Session:
     """Load a model and start its engine.
 
-    model: a short name, a folder or a hub id; cache: where fetched models are kept; pool_tokens: size of the key-value pool;
-    reuse: whether prompts share what was computed before; jump: what is done with forced text ("exact", "canonical" or "off");
-    progress: shown while fetching; say: told the size of the pool.
+    model: a short name, a folder or a hub id; cache: where fetched models and masks of constraints are kept;
+    pool_tokens: size of the key-value pool; reuse: whether prompts share what was computed before;
+    jump: what is done with forced text ("exact", "canonical" or "off"); progress: shown while fetching; say: told the size of the pool.
     Raises `UsageError` or `LmcError` naming the file or option at fault.
     """
     if pool_tokens is not None and pool_tokens < 2:
@@ -66,4 +66,4 @@ def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_t
             say(render(warning, None))
         size = slots * loaded.slot_bytes() / 2**20
         say(f"pool of {slots:,} tokens ({size:,.0f} MiB), context {min(slots, loaded.max_positions):,}")
-    return Session(loaded, tokenizer, template, slots=slots, name=model, cache=reuse, jump=jump)
+    return Session(loaded, tokenizer, template, slots=slots, name=model, cache=reuse, jump=jump, masks=cache / "masks")

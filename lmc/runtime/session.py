@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmc.regex.dfa import ByteDfa
@@ -22,6 +23,7 @@ from lmc.runtime.context import Prompter
 from lmc.runtime.engine import Engine
 from lmc.runtime.engine_thread import EngineThread
 from lmc.runtime.grammar import Constraint, GrammarConstraint
+from lmc.runtime.mask_store import MaskStore
 from lmc.runtime.request import DoneEvent, Event, FailedEvent, Generated, GenerateRequest, Scored, ScoreRequest, TextEvent
 
 if TYPE_CHECKING:
@@ -38,10 +40,11 @@ class _Waiter:
 
 
 class Session:
-    """`slots`: size of the key-value pool in tokens.  `name`: the model, for messages.  `jump`: as the engine's."""
+    """`slots`: size of the key-value pool in tokens.  `name`: the model, for messages.  `jump`: as the engine's.  `masks`: the folder
+    where masks of constraints are kept from run to run."""
 
     def __init__(self, model: Model, tokenizer: Tokenizer, template: ChatTemplate | None, *, slots: int, name: str = "the model",
-                 cache: bool = True, jump: str = "exact"):
+                 cache: bool = True, jump: str = "exact", masks: Path | None = None):
         self.name = name
         self.tokenizer = tokenizer
         self.template = template
@@ -50,10 +53,13 @@ class Session:
         engine = Engine(model, tokenizer, slots=slots, cache=cache, jump=jump)
         self.limit = engine.limit
         self._index = engine.index
+        self._store = MaskStore(masks, engine.index) if masks is not None else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiters: dict[int, _Waiter] = {}
-        # By the automaton itself: it compares by identity, and is kept so that the identity stays its own.
+        # By the automaton itself: it compares by identity, and is kept so that the identity stays its own.  Equal automata of
+        # several programs have one constraint.
         self._constraints: dict[ByteDfa | Grammar, Constraint] = {}
+        self._equal: dict[str, TokenConstraint] = {}
         self._engine = EngineThread(engine, self._deliver)
 
     @property
@@ -72,7 +78,10 @@ class Session:
             if isinstance(dfa, Grammar):
                 self._constraints[dfa] = GrammarConstraint(dfa, self.tokenizer.token_bytes)
             else:
-                self._constraints[dfa] = TokenConstraint(dfa, self._index)
+                digest = dfa.digest()
+                if digest not in self._equal:
+                    self._equal[digest] = TokenConstraint(dfa, self._index, self._store)
+                self._constraints[dfa] = self._equal[digest]
         return self._constraints[dfa]
 
     async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None) -> Generated:
@@ -99,6 +108,8 @@ class Session:
     def close(self) -> None:
         """End the engine thread; what still waits fails with kind `cancelled`."""
         self._engine.close()
+        for constraint in self._equal.values():
+            constraint.save()
 
     def _submit(self, request: GenerateRequest | ScoreRequest, on_text: Callable[[str], None] | None) -> int:
         loop = asyncio.get_running_loop()

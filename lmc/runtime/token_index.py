@@ -11,6 +11,7 @@ no bytes and are in no trie.  This file does not know which states are alive or 
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
@@ -22,10 +23,12 @@ from lmc.regex.dfa import DEAD, ByteDfa
 class TokenIndex:
     """`token_bytes[id]` are the bytes of a token, empty for control tokens."""
 
-    __slots__ = ("size", "longest", "single_bytes", "ids", "node_of_id", "parent", "byte", "levels", "_sorted", "_order")
+    __slots__ = ("size", "longest", "single_bytes", "ids", "node_of_id", "parent", "byte", "levels", "_sorted", "_order",
+                 "_token_bytes")
 
     def __init__(self, token_bytes: Sequence[bytes]):
         self.size = len(token_bytes)
+        self._token_bytes = token_bytes
         self.ids = np.array([i for i, data in enumerate(token_bytes) if data], np.int64)
         spelled = [token_bytes[i] for i in self.ids]
         self.longest = max(map(len, spelled), default=0)
@@ -36,6 +39,13 @@ class TokenIndex:
         order = sorted(range(len(spelled)), key=spelled.__getitem__)
         self._sorted = [spelled[i] for i in order]
         self._order = np.array(order, np.int64)
+
+    def digest(self) -> str:
+        """32 hexadecimal digits that two vocabularies share only where each id has the same bytes."""
+        data = hashlib.blake2b(digest_size=16)
+        data.update(np.array([len(token) for token in self._token_bytes], "<i8").tobytes())
+        data.update(b"".join(self._token_bytes))
+        return data.hexdigest()
 
     def _build(self, spelled: list[bytes]) -> None:
         """Node 0 is the root; the nodes of a level stand together, `levels[d]` being the first of depth d + 1."""

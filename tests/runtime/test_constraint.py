@@ -132,8 +132,21 @@ def test_what_no_token_spells_is_trimmed():
     # `\x04` is in no token: after x only y is left, although the byte automaton could go on.
     constraint = TokenConstraint(compile_regex("x(\x04z|y)"), TokenIndex(vocabulary))
     assert [vocabulary[i] for i in constraint.allowed(constraint.advance(START, b"x"))] == [b"y"]
-    with pytest.raises(LmcError, match="cannot spell any text that matches `x\x04`"):
+    with pytest.raises(LmcError, match=r"cannot spell any text that matches `x\x04`: none spells U\+0004"):
         TokenConstraint(compile_regex("x\x04"), TokenIndex(vocabulary))
+
+
+@pytest.mark.parametrize("pattern, vocabulary, named", [
+    ("ab?é", [b"a", b"b", b"\xc3"], "`é` (U+00E9)"), ("😨", [b"\xf0\x9f"], "`😨` (U+1F628)"), ("(a|b)c", [b"a", b"ac", b"bd", b"b"], ""),
+    ("abcab", [b"ab", b"abca"], "`b` (U+0062)"), ("[b-d]", [b"a"], "`b` (U+0062)"), ("\x04", [b"a"], "U+0004"),
+])
+def test_the_character_that_no_token_spells_is_named(pattern, vocabulary, named):
+    if not named:
+        assert TokenConstraint(compile_regex(pattern), TokenIndex(vocabulary)).allowed(START).tolist() == [1]
+        return
+    with pytest.raises(LmcError) as caught:
+        TokenConstraint(compile_regex(pattern), TokenIndex(vocabulary))
+    assert caught.value.diagnostics[0].message.endswith(f": none spells {named}")
 
 
 def test_a_class_is_fine_while_one_of_its_bytes_is_a_token():
