@@ -34,6 +34,17 @@ def write_result(value: Any, code: FunctionCode, output: str | None) -> None:
         raise UsageError(Diagnostic("E0853", message, None, help="the result is above")) from None
 
 
+def write_report(report: Report, path: str) -> None:
+    """All numbers of the run as JSON, to a file.  Raises `UsageError` where it cannot be written."""
+    from lmc.runtime.report import report_data
+
+    try:
+        Path(path).write_text(json.dumps(report_data(report), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        message = f"`{path}` cannot be written: {error.strerror}"
+        raise UsageError(Diagnostic("E0853", message, None, help="say where with `--report FILE.json`")) from None
+
+
 def say_report(report: Report) -> None:
     """Warnings and the summary, on standard error."""
     from lmc.runtime.report import summary_line

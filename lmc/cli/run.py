@@ -2,6 +2,7 @@
 
     lmc run judge.lmp --essay @essay.txt
     lmc run judge.lmp --help                         the parameters of `judge`
+    lmc run judge.lmp --report numbers.json          what each call read, found in the cache and wrote
     lmc run judge.lmp --batch in.jsonl -o out.jsonl  many runs
 
 The program's parameters are options of the command (`program_command.py`).
@@ -16,7 +17,7 @@ import click
 
 from lmc.cli.exits import OK
 from lmc.cli.opening import model_options, opened_machine, run_options
-from lmc.cli.output import say_report, write_result
+from lmc.cli.output import say_report, write_report, write_result
 from lmc.cli.program_command import ProgramCommand
 from lmc.cli.roots import root_option
 from lmc.cli.signals import run_until_interrupted
@@ -43,6 +44,8 @@ def _options() -> list[click.Parameter]:
         click.Option(["--stream"], is_flag=True, help="Show generated text as it comes."),
         click.Option(["--batch"], type=click.Path(dir_okay=False), metavar="IN.jsonl",
                      help="One run for each line, a JSON object of arguments; `-` is standard input."),
+        click.Option(["--report"], type=click.Path(dir_okay=False), metavar="FILE.json",
+                     help="Write the numbers of the run, call by call, as JSON."),
         click.Option(["-o", "--output"], type=click.Path(dir_okay=False), metavar="OUT.jsonl",
                      help="Where results go. Default: standard output."),
     ]
@@ -57,6 +60,9 @@ def _start(program: Program, code: FunctionCode, texts: dict[ParameterInfo, str]
                                     help="run a function that calls it"), program.sources)
     arguments = {p.name: read_argument(p, text) for p, text in texts.items()}
     if given["batch"] is not None:
+        if given["report"] is not None:
+            raise UsageError(Diagnostic("E0851", "`--report` is for one run, and `--batch` makes many", None,
+                                        help="run one row alone: its numbers are those of the row in the batch, but for the cache"))
         from lmc.cli.batch import run_batch
 
         return run_until_interrupted(run_batch(program, code, arguments, given))
@@ -81,6 +87,8 @@ async def _run_once(program: Program, code: FunctionCode, arguments: dict[str, A
             terminal.end_line()
             if not given["quiet"]:
                 say_report(run.report)
+            if given["report"] is not None:
+                write_report(run.report, given["report"])
     if not silent:
         write_result(value, code, given["output"])
     return OK

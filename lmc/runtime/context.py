@@ -31,12 +31,13 @@ class ContextError(Exception):
 class Context:
     """ids: final tokens; text: the open segment, not tokenised yet; author: how many characters at the end of `text` the author
     wrote (before them stand the template's text and the carry of a cut token); role: whose turn is open, None at the
-    beginning."""
+    beginning; written: where in `ids` generations stand, as (start, end), ascending."""
 
     ids: tuple[int, ...] = ()
     text: str = ""
     author: int = 0
     role: str | None = None
+    written: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ class Prompter:
 
     def extend(self, context: Context, role: str, prompt: Prompt, generated_ids: Sequence[int], carry: str) -> Context:
         """The context after a generation: its tokens stay as they are, and `carry` opens the next segment."""
-        return Context(prompt.ids + tuple(generated_ids), carry, 0, role)
+        ids = prompt.ids + tuple(generated_ids)
+        return Context(ids, carry, 0, role, (*context.written, (len(prompt.ids), len(ids))))
 
     def option_prompts(self, context: Context, role: str, options: Sequence[str], *, heal: bool) -> OptionPrompts:
         """What `select` and `score` compare.  Each option is tokenised together with the open segment, and what is scored begins
@@ -121,29 +123,38 @@ class Prompter:
         pieces = [self._tokenizer.control_text(i).encode() if i in control else data[i] for i in context.ids]
         return b"".join(pieces).decode("utf-8", "replace") + context.text
 
+    def marker(self, before: str | None, role: str) -> Marker:
+        """What stands between a turn of `before` (None: the beginning) and one of `role`.
+
+        Raises ContextError where such a turn cannot stand.
+        """
+        if role == before:
+            return ()
+        if RAW in (role, before):
+            return self._raw_marker(before)
+        if self._template is None:
+            raise ContextError(f"`{role}:` needs a chat template, and this model has none")
+        if before is None:
+            marker = self._template.start.get(role)
+        elif role == "system":
+            raise ContextError(f"`system:` must come first, but a turn of the {before} stands before it")
+        else:
+            marker = self._template.between.get((before, role))
+        if marker is None:
+            place = f"after a turn of the {before}" if before else "at the beginning of a conversation"
+            raise ContextError(f"this model's chat template has no `{role}:` turn {place}")
+        return marker
+
+    def _raw_marker(self, before: str | None) -> Marker:
+        if before is not None:
+            raise ContextError("`raw:` text and chat turns cannot stand in one conversation")
+        bos = self._tokenizer.bos_id
+        return () if bos is None else (bos,)
+
     def _open(self, context: Context, role: str) -> Context:
         if role == context.role:
             return context
-        if role == RAW or context.role == RAW:
-            return self._open_raw(context)
-        if self._template is None:
-            raise ContextError(f"`{role}:` needs a chat template, and this model has none")
-        if context.role is None:
-            marker = self._template.start.get(role)
-        elif role == "system":
-            raise ContextError(f"`system:` must come first, but a turn of the {context.role} stands before it")
-        else:
-            marker = self._template.between.get((context.role, role))
-        if marker is None:
-            before = f"after a turn of the {context.role}" if context.role else "at the beginning of a conversation"
-            raise ContextError(f"this model's chat template has no `{role}:` turn {before}")
-        return replace(self._marked(context, marker), role=role)
-
-    def _open_raw(self, context: Context) -> Context:
-        if context.role is not None:
-            raise ContextError("`raw:` text and chat turns cannot stand in one conversation")
-        bos = self._tokenizer.bos_id
-        return Context(() if bos is None else (bos,), "", 0, RAW)
+        return replace(self._marked(context, self.marker(context.role, role)), role=role)
 
     def _marked(self, context: Context, marker: Marker) -> Context:
         # The template's ordinary text belongs to the segment that it touches; a control token closes the segment.

@@ -42,6 +42,7 @@ async def gen(frame: Frame, step: Step) -> None:
     call = instance.count_call(where, instruction.span)
     request = _request(frame, instruction, prompt, options, instance.tokens_left(where, instruction.span))
     generated = await _generate(frame, instruction, request)
+    instance.note_usage(call, request.origin, len(prompt.ids), context.written, generated.usage)
     if options.logprobs:
         instance.recorded[call] = _recorded(frame, instruction, generated)
     if request.max_tokens < options.max_tokens and generated.finish is Finish.LENGTH:
@@ -81,14 +82,11 @@ def _request(frame: Frame, instruction: Instruction, prompt: Prompt, options: Ge
 
 
 async def _generate(frame: Frame, instruction: Instruction, request: GenerateRequest) -> Generated:
-    instance = frame.instance
-    stream, path = instance.sinks.stream, frame.path
+    stream, path = frame.instance.sinks.stream, frame.path
     try:
-        generated = await instance.bound.session.generate(request, lambda text: stream(path, text))
+        return await frame.instance.bound.session.generate(request, lambda text: stream(path, text))
     except RunError as error:
         raise located(error, instruction.span) from None
-    instance.usage += generated.usage
-    return generated
 
 
 def _recorded(frame: Frame, instruction: Instruction, generated: Generated) -> Recorded:

@@ -17,8 +17,8 @@ from lmc.backend.program import Program
 from lmc.diagnostics import RunError, Span
 from lmc.runtime.binding import Bound
 from lmc.runtime.failures import failure
-from lmc.runtime.report import Recorded, Report
-from lmc.runtime.request import Usage
+from lmc.runtime.report import CallCount, Recorded, Report, call_count
+from lmc.runtime.request import Origin, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,8 @@ def program_seed(options: RunOptions, program: Program) -> int:
 class Instance:
     """The state of one run that all its frames share."""
 
-    __slots__ = ("bound", "options", "sinks", "seed", "calls", "usage", "idle", "warnings", "recorded", "_start", "_end")
+    __slots__ = ("bound", "options", "sinks", "seed", "calls", "usage", "idle", "warnings", "recorded", "counted",
+                 "_start", "_end")
 
     def __init__(self, bound: Bound, options: RunOptions, sinks: Sinks):
         self.bound = bound
@@ -82,6 +83,7 @@ class Instance:
         self.warnings: list[str] = []
         #: By the number of the call, because side by side they end in any order.
         self.recorded: dict[int, Recorded] = {}
+        self.counted: dict[int, CallCount] = {}
         self._start = time.monotonic()
         self._end: float | None = None
 
@@ -99,6 +101,11 @@ class Instance:
         self.calls += 1
         self.idle = 0
         return self.calls
+
+    def note_usage(self, call: int, origin: Origin, prompt: int, written: tuple[tuple[int, int], ...], usage: Usage) -> None:
+        """A call is answered: `call` is its number, `prompt` and `written` are as in `call_count`."""
+        self.usage += usage
+        self.counted[call] = call_count(origin, prompt, written, usage)
 
     def count_round(self, what: str, where: str, span: Span | None) -> None:
         """Before a round of a loop, or a call of a function.  `what` names it."""
@@ -133,8 +140,9 @@ class Instance:
         seconds = (self._end or time.monotonic()) - self._start
         usage = self.usage
         recorded = tuple(self.recorded[call] for call in sorted(self.recorded))
+        counted = tuple(self.counted[call] for call in sorted(self.counted))
         return Report(self.calls, usage.generated, usage.cached, usage.computed, seconds, self.seed, tuple(self.warnings), recorded,
-                      usage.jumped)
+                      usage.jumped, counted)
 
 
 def _over_budget(message: str, where: str, span: Span | None, flag: str = "", argument: str = "") -> RunError:

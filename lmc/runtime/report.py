@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lmc.runtime.request import Origin, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,37 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
+class CallCount:
+    """What one call of the model read and wrote, in tokens.
+
+    kind: `gen`, `select` or `score`; where: its place; function, path: who asked, as in `Origin`
+    prompt: tokens of the prompt; of a choice, those that its options share
+    text, written: the same by where they come from, in turn: text, then what a generation wrote, then text, …; `text` has one more
+    cached, computed: prompt tokens that were found in the cache, and that were not; of a choice, over all options
+    generated: tokens that the model wrote or chose
+    """
+
+    kind: str
+    where: str
+    function: str
+    path: str
+    prompt: int
+    text: tuple[int, ...]
+    written: tuple[int, ...]
+    cached: int
+    computed: int
+    generated: int
+
+
+def call_count(origin: Origin, prompt: int, written: tuple[tuple[int, int], ...], usage: Usage) -> CallCount:
+    """`written`: where in the prompt generations stand, as (start, end)."""
+    starts, ends = [start for start, _ in written], [end for _, end in written]
+    text = tuple(start - end for start, end in zip([*starts, prompt], [0, *ends]))
+    return CallCount(origin.kind, str(origin.span), origin.function, origin.path, prompt, text,
+                     tuple(end - start for start, end in written), usage.cached, usage.computed, usage.generated)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a run did.
 
@@ -40,6 +75,7 @@ class Report:
     seed: the program seed; the same one gives the same run
     warnings: what the reader of the result should know (a text that ended at the model's context), in order
     logprobs: of each generation with the option `logprobs`, in the order in which they were asked for
+    by_call: each call that was answered, in the order in which they were asked for; of several runs together, those of the last
     """
 
     calls: int = 0
@@ -51,13 +87,16 @@ class Report:
     warnings: tuple[str, ...] = ()
     logprobs: tuple[Recorded, ...] = ()
     jumped: int = 0
+    by_call: tuple[CallCount, ...] = ()
 
     def beside(self, other: Report) -> Report:
         """Both runs together, side by side: the time is the longer one, the seed that of `other`."""
         return replace(other, calls=self.calls + other.calls, generated=self.generated + other.generated,
                        cached=self.cached + other.cached, computed=self.computed + other.computed,
                        seconds=max(self.seconds, other.seconds), warnings=self.warnings + other.warnings,
-                       logprobs=self.logprobs + other.logprobs, jumped=self.jumped + other.jumped)
+                       logprobs=self.logprobs + other.logprobs, jumped=self.jumped + other.jumped,
+                       # A module that runs for days must not keep every call that it ever made.
+                       by_call=other.by_call)
 
 
 def summary_line(report: Report) -> str:
@@ -65,3 +104,8 @@ def summary_line(report: Report) -> str:
     jumped = f" ({report.jumped:,} jumped)" if report.jumped else ""
     return (f"calls {report.calls:,} · generated {report.generated:,} tokens{jumped} · from cache {report.cached:,} tokens"
             f" · {report.seconds:.1f} s · seed {report.seed}")
+
+
+def report_data(report: Report) -> dict[str, Any]:
+    """All numbers as JSON data, for `lmc run --report`."""
+    return asdict(report)
