@@ -6,7 +6,7 @@ from lark import Token, Tree
 
 from lmc.diagnostics import Span
 from lmc.parser.ast import (
-    Arm, Assert, Assign, Attribute, Break, Case, Continue, Export, Expr, ExprStmt, For, Fork, Here, Identifier, If, Index, Join,
+    Arm, Assert, Assign, Attribute, Break, Case, Continue, Elif, Export, Expr, ExprStmt, For, Fork, Here, Identifier, If, Index, Join,
     LiteralPattern, Match, Name, Pass, Pattern, RecordPattern, Resume, Return, RoleBlock, Stmt, Try, While, WildcardPattern,
 )
 from lmc.parser.build_expressions import floating, integer, keyword
@@ -59,15 +59,13 @@ def _resume(builder: Builder, span: Span, kids: list) -> Resume:
 
 def _if(builder: Builder, span: Span, kids: list) -> If:
     _, condition, then, *clauses = kids
-    otherwise: tuple[Stmt, ...] = ()
-    for clause in reversed(clauses):
-        if clause.data == "else_clause":
-            otherwise = clause.children[1]
-        else:
-            word, test, body = clause.children
-            end = otherwise[-1] if otherwise else body[-1]
-            otherwise = (If(builder.at(word).to(end.span), test, body, otherwise),)
-    return If(span, condition, then, otherwise)
+    elifs = tuple(clause for clause in clauses if isinstance(clause, Elif))
+    otherwise = clauses[-1].children[1] if len(elifs) < len(clauses) else ()
+    return If(span, condition, then, elifs, otherwise)
+
+
+def _elif(builder: Builder, span: Span, kids: list) -> Elif:
+    return Elif(span, kids[1], kids[2])
 
 
 def _for(builder: Builder, span: Span, kids: list) -> For:
@@ -177,7 +175,7 @@ def _leaf(node: type[Stmt]):
 STATEMENTS = {
     "suite": _suite, "expr_stmt": _expr_stmt, "assign": _assign, "augmented": _augmented, "return_stmt": _return,
     "break_stmt": _leaf(Break), "continue_stmt": _leaf(Continue), "pass_stmt": _leaf(Pass), "assert_stmt": _assert,
-    "resume_stmt": _resume, "if_stmt": _if, "for_stmt": _for, "while_stmt": _while, "try_stmt": _try, "match_stmt": _match,
+    "resume_stmt": _resume, "if_stmt": _if, "elif_clause": _elif, "for_stmt": _for, "while_stmt": _while, "try_stmt": _try, "match_stmt": _match,
     "case": _case, "literal_pattern": _literal_pattern, "name_pattern": _name_pattern, "record_pattern": _record_pattern,
     "role_block": _role_block, "fork_stmt": _fork, "entry_option": keyword, "arm": _arm, "join": _join, "export": _export,
 }

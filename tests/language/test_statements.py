@@ -326,3 +326,36 @@ def test_the_second_operand_of_a_long_chain_waits_for_the_first(tmp_path):
     text = f"def say(n: int) -> bool:\n    print(n)\n    return n == 23\n\ndef main() -> bool:\n    return {operands}\n"
     ran = run(text, tmp_path)
     assert ran.value is True and ran.printed == [str(i) for i in range(24)]
+
+
+@LEVELS
+@pytest.mark.parametrize("last", ["    else:\n        found = -1\n        user: \"none\"\n", "    else:\n        return -2\n"])
+def test_a_chain_of_elif_is_no_nesting(tmp_path, level, last):
+    """Source nesting 100: what stands beside one another is not nested. The first condition that holds is the last that is asked."""
+    arms = "".join(f"    elif asked({i}) and n == {i}:\n        found = {i * 7}\n" for i in range(400))
+    text = f'''
+def asked(n: int) -> bool:
+    print(n)
+    return True
+
+def find(n: int) -> int:
+    if n == -5:
+        return -7
+{arms}{last}    return found
+
+def main() -> list[int]:
+    return [find(-5), find(3), find(399), find(400)]
+'''
+    ran = run(text, tmp_path, level=level)
+    assert ran.value == (-7, 21, 399 * 7, -1 if "found" in last else -2)
+    assert ran.printed == [str(i) for n in (3, 399, 399) for i in range(n + 1)]
+
+
+def test_names_of_a_long_chain_are_those_of_a_short_one(tmp_path):
+    """A name that every arm assigns is assigned; one that some arm leaves out is not."""
+    def program(missing: int) -> str:
+        arms = "".join(f"    elif n == {i}:\n        {'pass' if i == missing else f'x = {i}'}\n" for i in range(150))
+        return f"def main(n: int = 149) -> int:\n    if n < 0:\n        x = 0\n{arms}    else:\n        x = 9\n    return x\n"
+
+    assert value(program(-1), tmp_path) == 149
+    assert [code for code, _ in mistakes(program(120), tmp_path)] == ["E0203"]

@@ -15,13 +15,13 @@ from lmc.parser.ast.node import (
     Identifier, Node, children, walk,
 )
 from lmc.parser.ast.statements import (
-    Arm, Assert, Assign, Break, Case, Continue, Export, ExprStmt, For, Fork, If, Join, LiteralPattern, Match, Pass, Pattern,
-    RecordPattern, Resume, Return, RoleBlock, Stmt, Try, While, WildcardPattern,
+    Arm, Assert, Assign, Break, Case, Continue, Elif, Export, ExprStmt, For, Fork, If, Join, LiteralPattern, Match, Pass,
+    Pattern, RecordPattern, Resume, Return, RoleBlock, Stmt, Try, While, WildcardPattern,
 )
 
 __all__ = [
     "Arm", "Assert", "Assign", "Attribute", "Binary", "BoolOp", "Break", "BrokenItem", "Call", "Case", "Compare",
-    "Comprehension", "Conditional", "Config", "ConstDef", "Constant", "Continue", "DictExpr", "Export", "Expr", "ExprStmt",
+    "Comprehension", "Conditional", "Config", "ConstDef", "Constant", "Continue", "DictExpr", "Elif", "Export", "Expr", "ExprStmt",
     "ExternDef", "FieldDef", "File", "For", "ForClause", "Fork", "FunctionDef", "Here", "Hole", "Identifier", "If", "Import",
     "Index", "Item", "Join", "Keyword", "ListExpr", "LiteralPattern", "Match", "Name", "Node", "Param", "Pass", "Pattern",
     "RecordDef", "RecordExpr", "RecordPattern", "Resume", "Return", "RoleBlock", "Slice", "Stmt", "TestDef", "Text",

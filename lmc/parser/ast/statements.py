@@ -34,11 +34,23 @@ class Assign(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class If(Stmt):
-    """`elif` is an `If` alone in `otherwise`."""
+    condition: Expr
+    then: tuple[Stmt, ...]
+    elifs: tuple[Elif, ...]
+    otherwise: tuple[Stmt, ...]
+
+    @property
+    def arms(self) -> tuple[If | Elif, ...]:
+        """The `if` and its `elif`s: of the first whose condition holds, `then` runs."""
+        return (self, *self.elifs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elif(Node):
+    """Beside its `if` and not inside it: a chain is as long as one likes, and no nesting."""
 
     condition: Expr
     then: tuple[Stmt, ...]
-    otherwise: tuple[Stmt, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

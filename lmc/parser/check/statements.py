@@ -95,15 +95,17 @@ def _expression(body: Body, statement: ast.ExprStmt) -> None:
 
 
 def _if(body: Body, statement: ast.If) -> None:
-    when_true, when_false = check_condition(body, statement.condition)
-    other = body.flow.copy()
-    body.flow.narrow(when_true)
-    body.block(statement.then)
-    then = body.flow
-    body.flow = other
-    body.flow.narrow(when_false)
+    ends = []
+    for arm in statement.arms:
+        when_true, when_false = check_condition(body, arm.condition)
+        other = body.flow.copy()
+        body.flow.narrow(when_true)
+        body.block(arm.then)
+        ends.append(body.flow)
+        body.flow = other
+        body.flow.narrow(when_false)
     body.block(statement.otherwise)
-    body.flow = meet([then, body.flow])
+    body.flow = meet([*ends, body.flow])
 
 
 def _enter_loop(body: Body, statement: ast.For | ast.While) -> Loop:

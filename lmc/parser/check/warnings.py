@@ -171,7 +171,7 @@ def _unbounded(body: Body, loop: ast.While) -> None:
         return
     updates = [n for n in nodes if isinstance(n, ast.Assign) and n.op in ("+", "-")]
     counted = {n.target.text for n in updates if isinstance(n.target, ast.Name)}
-    tests = [loop.condition, *(n.condition for n in nodes if isinstance(n, ast.If))]
+    tests = [loop.condition, *(n.condition for n in nodes if isinstance(n, (ast.If, ast.Elif)))]
     if any(isinstance(n, ast.Name) and n.text in counted for test in tests for n in ast.walk(test)):
         return
     body.facts.warn("W106", "only the model ends this loop, and it may never do so", loop.condition, "nothing counts the rounds",

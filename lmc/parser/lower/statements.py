@@ -14,6 +14,7 @@ from lmc.ir.ops import Assert, Break, Continue, Return, Role, TextConcat
 from lmc.parser import ast
 from lmc.parser.lower import expressions
 from lmc.parser.lower.assigned import assigned_names, used_outside
+from lmc.parser.lower.arms import choose_arm
 from lmc.parser.lower.branches import fork_arms, fork_over
 from lmc.parser.lower.control import attempt, branch, leave_round, loop_over, loop_while, unreachable
 from lmc.parser.lower.expressions import condition, expression, iterable
@@ -113,9 +114,10 @@ def _set_item(frame: Frame, target: ast.Index, owner: Operand, key: Operand, ite
 
 
 def _if(frame: Frame, statement: ast.If, place: _Place) -> None:
-    truth = condition(frame, statement.condition)
-    branch(frame, statement.condition.span, truth, lambda: place.block(frame, statement.then),
-           lambda: place.block(frame, statement.otherwise))
+    def block(statements: tuple[ast.Stmt, ...]) -> None:
+        place.block(frame, statements)
+
+    choose_arm(frame, statement, condition, block)
 
 
 def _for(frame: Frame, statement: ast.For, place: _Place) -> None:
