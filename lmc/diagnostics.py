@@ -13,19 +13,32 @@ A diagnostic is data; `render` is its one form for people.  This file does not k
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """A call in whose place the code of `function` stands: its site and its place."""
+
+    function: str
+    site: str
+    span: Span | None
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A stretch of a source file; lines and columns count from 1, in characters; the end is exclusive."""
+    """A stretch of a source file; lines and columns count from 1, in characters; the end is exclusive.
+
+    `calls`: of compiled code that was inlined, the calls that led to it, outermost first.  What it does is told as theirs.
+    """
 
     file: str
     line: int
     column: int
     end_line: int
     end_column: int
+    calls: tuple[Inlined, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

@@ -16,6 +16,8 @@ import heapq
 from collections.abc import Coroutine
 from typing import Any
 
+from lmc.diagnostics import RunError
+from lmc.runtime.failures import through
 from lmc.runtime.frames import Frame, Outcome
 from lmc.runtime.plan import Plan, Step
 
@@ -30,7 +32,10 @@ async def run_block(frame: Frame, plan: Plan) -> Outcome:
 def run_inline(frame: Frame, plan: Plan) -> Outcome:
     """Run a block that never waits."""
     for step in plan.steps:
-        outcome = run_step(frame, step)
+        try:
+            outcome = run_step(frame, step)
+        except RunError as error:
+            raise through(error, step.calls) from None
         if outcome is not None:
             return outcome
     raise AssertionError("a block without a terminator")
@@ -142,6 +147,8 @@ class _BlockRun:
     def _stop_at(self, index: int, *, error: BaseException | None = None, outcome: Outcome | None = None) -> None:
         if index >= self.limit:
             return
+        if isinstance(error, RunError):
+            error = through(error, self.plan.steps[index].calls)
         self.limit, self.error, self.outcome = index, error, outcome
         for task, other in self.running.items():
             if other > index:

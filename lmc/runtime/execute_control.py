@@ -12,7 +12,7 @@ from typing import Any
 
 from lmc.diagnostics import RunError
 from lmc.runtime.block_run import run_block
-from lmc.runtime.failures import UNCATCHABLE, error_value, noted
+from lmc.runtime.failures import UNCATCHABLE, called, error_value, noted, short_name
 from lmc.runtime.frames import Exit, Frame, Outcome
 from lmc.runtime.plan import Plan, Step
 
@@ -81,14 +81,13 @@ async def call(frame: Frame, step: Step) -> None:
     instruction = step.instruction
     bound = frame.instance.bound
     code = bound.program.functions[instruction.attributes["callee"]]
-    name, here = short_name(code.name), short_name(frame.code.name)
-    frame.instance.check_depth(frame.depth, name, here, instruction.span)
+    name, here = short_name(code.name), frame.function(instruction)
+    frame.instance.check_depth(frame.depth_of(instruction), name, here, instruction.span)
     frame.instance.count_round(f"`{name}`", here, instruction.span)
     try:
-        values = await run_function(frame.callee(code, instruction.attributes["site"]), bound.plans[code.name],
-                                    frame.operands(instruction, "args"))
+        values = await run_function(frame.callee(code, instruction), bound.plans[code.name], frame.operands(instruction, "args"))
     except RunError as error:
-        raise noted(error, f"in `{name}`, called at {instruction.span}") from None
+        raise noted(error, called(name, instruction.span)) from None
     frame.write(instruction, values)
 
 
@@ -98,11 +97,6 @@ async def run_function(frame: Frame, plan: Plan, args: tuple[Any, ...]) -> tuple
     outcome = await run_block(frame, plan)
     assert outcome.exit is Exit.RETURN, outcome.exit
     return outcome.values
-
-
-def short_name(name: str) -> str:
-    """The name of a function or type as its author wrote it: `lib.x.judge` -> `judge`."""
-    return name if name.startswith("test:") else name.rpartition(".")[2]
 
 
 def _deliver(frame: Frame, step: Step, outcome: Outcome) -> Outcome | None:
@@ -115,7 +109,7 @@ def _deliver(frame: Frame, step: Step, outcome: Outcome) -> Outcome | None:
 
 async def _count(frame: Frame, step: Step, index: int) -> None:
     instruction = step.instruction
-    frame.instance.count_round(f"the loop at {instruction.span}", short_name(frame.code.name), instruction.span)
+    frame.instance.count_round(f"the loop at {instruction.span}", frame.function(instruction), instruction.span)
     if index % ROUNDS_PER_TURN == ROUNDS_PER_TURN - 1:
         await asyncio.sleep(0)
 

@@ -19,7 +19,8 @@ async def extern_call(frame: Frame, step: Step) -> None:
     instruction = step.instruction
     externs = frame.instance.bound.externs
     try:
-        value = await externs.call(instruction.attributes["name"], frame.operands(instruction, "args"), frame.path, instruction.span)
+        value = await externs.call(instruction.attributes["name"], frame.operands(instruction, "args"), frame.path_of(step),
+                                     instruction.span)
     except RunError as error:
         raise located(error, instruction.span) from None
     frame.write(instruction, (value,))

@@ -14,7 +14,6 @@ from typing import Any
 from lmc.backend.program import Instruction
 from lmc.diagnostics import RunError
 from lmc.runtime.context import ContextError, Prompt
-from lmc.runtime.execute_control import short_name
 from lmc.runtime.failures import failure, located
 from lmc.runtime.frames import Frame
 from lmc.runtime.options import GenOptions, OptionError, resolve_options
@@ -31,7 +30,7 @@ _OPTIONS = ("stop", "max_tokens", "min_tokens", "temperature", "top_p", "top_k",
 
 async def gen(frame: Frame, step: Step) -> None:
     instruction, instance = step.instruction, frame.instance
-    where = short_name(frame.code.name)
+    where = frame.function(instruction)
     options = _options(frame, instruction)
     context, role = frame.operand(instruction, "context"), instruction.attributes["role"]
     prompter = instance.bound.session.prompter
@@ -41,7 +40,7 @@ async def gen(frame: Frame, step: Step) -> None:
         raise failure("E0840", str(error), instruction.span, kind="value") from None
     call = instance.count_call(where, instruction.span)
     request = _request(frame, instruction, prompt, options, instance.tokens_left(where, instruction.span))
-    generated = await _generate(frame, instruction, request)
+    generated = await _generate(frame, step, request)
     instance.note_usage(call, request.origin, len(prompt.ids), context.written, generated.usage)
     if options.logprobs:
         instance.recorded[call] = _recorded(frame, instruction, generated)
@@ -77,16 +76,16 @@ def _request(frame: Frame, instruction: Instruction, prompt: Prompt, options: Ge
         sampling=replace(options.sampling, seed=seed % 2**64),
         logprobs=options.logprobs,
         stream=options.stream,
-        origin=Origin("gen", short_name(frame.code.name), frame.path + attributes["site"], instruction.span, instruction.types[1]),
+        origin=Origin("gen", frame.function(instruction), frame.path + attributes["site"], instruction.span, instruction.types[1]),
     )
 
 
-async def _generate(frame: Frame, instruction: Instruction, request: GenerateRequest) -> Generated:
-    stream, path = frame.instance.sinks.stream, frame.path
+async def _generate(frame: Frame, step: Step, request: GenerateRequest) -> Generated:
+    stream, path = frame.instance.sinks.stream, frame.path_of(step)
     try:
         return await frame.instance.bound.session.generate(request, lambda text: stream(path, text))
     except RunError as error:
-        raise located(error, instruction.span) from None
+        raise located(error, step.instruction.span) from None
 
 
 def _recorded(frame: Frame, instruction: Instruction, generated: Generated) -> Recorded:

@@ -15,7 +15,6 @@ from typing import Any
 from lmc.backend.program import Instruction
 from lmc.diagnostics import RunError
 from lmc.runtime.context import ContextError, OptionPrompts, Prompt
-from lmc.runtime.execute_control import short_name
 from lmc.runtime.failures import failure, located
 from lmc.runtime.frames import Frame
 from lmc.runtime.plan import Step
@@ -28,23 +27,23 @@ async def select(frame: Frame, step: Step) -> None:
     instruction, instance = step.instruction, frame.instance
     options = _options(frame, instruction)
     prompts = _prompts(frame, step, options)
-    call = instance.count_call(short_name(frame.code.name), instruction.span)
-    instance.tokens_left(short_name(frame.code.name), instruction.span)
-    logprobs, usage = await _logprobs(frame, instruction, prompts.options, prompts.start)
+    call = instance.count_call(frame.function(instruction), instruction.span)
+    instance.tokens_left(frame.function(instruction), instruction.span)
+    logprobs, usage = await _logprobs(frame, step, prompts.options, prompts.start)
     method = instruction.attributes.get("method", "token_length_normalized")
     if method == "greedy_token":
         best = greedy_choice([ids[prompts.start:] for ids in prompts.options], logprobs)
     elif method == "unconditional_likelihood_normalized":
         begin = instance.bound.session.begin_id
         alone = [(begin, *ids[prompts.start:]) for ids in prompts.options]
-        unconditional, more = await _logprobs(frame, instruction, alone, 1)
+        unconditional, more = await _logprobs(frame, step, alone, 1)
         usage += more
         best = best_option([_mean(c) - _mean(u) for c, u in zip(logprobs, unconditional)])
     else:
         best = best_option([_mean(row) for row in logprobs])
     chosen = prompts.options[best][prompts.start:]
     context = frame.operand(instruction, "context")
-    instance.note_usage(call, _origin(frame, instruction), len(prompts.prefix), context.written, usage + Usage(generated=len(chosen)))
+    instance.note_usage(call, _origin(frame, step), len(prompts.prefix), context.written, usage + Usage(generated=len(chosen)))
     after = instance.bound.session.prompter.extend(context, instruction.attributes["role"], Prompt(prompts.prefix, b""), chosen, "")
     frame.write(instruction, (after, from_text(options[best], instruction.types[1])))
 
@@ -53,10 +52,10 @@ async def score(frame: Frame, step: Step) -> None:
     instruction = step.instruction
     options = _options(frame, instruction)
     prompts = _prompts(frame, step, options)
-    call = frame.instance.count_call(short_name(frame.code.name), instruction.span)
-    logprobs, usage = await _logprobs(frame, instruction, prompts.options, prompts.start)
+    call = frame.instance.count_call(frame.function(instruction), instruction.span)
+    logprobs, usage = await _logprobs(frame, step, prompts.options, prompts.start)
     written = frame.operand(instruction, "context").written
-    frame.instance.note_usage(call, _origin(frame, instruction), len(prompts.prefix), written, usage)
+    frame.instance.note_usage(call, _origin(frame, step), len(prompts.prefix), written, usage)
     scored = tuple(Record(SCORED, (option, sum(row))) for option, row in zip(options, logprobs))
     frame.write(instruction, (scored,))
 
@@ -111,19 +110,20 @@ def _prompts(frame: Frame, step: Step, options: tuple[str, ...]) -> OptionPrompt
         raise failure("E0840", str(error), instruction.span, kind="value") from None
 
 
-async def _logprobs(frame: Frame, instruction: Instruction, rows: Sequence[tuple[int, ...]],
+async def _logprobs(frame: Frame, step: Step, rows: Sequence[tuple[int, ...]],
                     start: int) -> tuple[list[tuple[float, ...]], Usage]:
     """Of each row's ids from `start` on.  A row that begins with what is scored gets the begin token before it."""
     if start == 0:
         rows, start = [(frame.instance.bound.session.begin_id, *ids) for ids in rows], 1
-    origin = _origin(frame, instruction)
+    origin = _origin(frame, step)
     try:
         scored: list[Scored] = await frame.instance.bound.session.score([ScoreRequest(tuple(ids), start, origin) for ids in rows])
     except RunError as error:
-        raise located(error, instruction.span) from None
+        raise located(error, step.instruction.span) from None
     return [one.logprobs for one in scored], sum((one.usage for one in scored), Usage())
 
 
-def _origin(frame: Frame, instruction: Instruction) -> Origin:
+def _origin(frame: Frame, step: Step) -> Origin:
+    instruction = step.instruction
     kind = instruction.opcode.removeprefix("lm.")
-    return Origin(kind, short_name(frame.code.name), frame.path, instruction.span, instruction.types[-1])
+    return Origin(kind, frame.function(instruction), frame.path_of(step), instruction.span, instruction.types[-1])

@@ -10,11 +10,13 @@ This file does not know what fails.
 
 from __future__ import annotations
 
+import re
 import traceback
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lmc.diagnostics import Diagnostic, RunError, Span
+from lmc.diagnostics import Diagnostic, Inlined, RunError, Span
 from lmc.pure import PureError
 from lmc.types import ERROR
 from lmc.values import Record
@@ -52,6 +54,24 @@ def noted(error: RunError, note: str) -> RunError:
         return error
     more = note if len(first.notes) < _MAX_NOTES else "… and so on"
     return RunError((replace(first, notes=(*first.notes, more)), *rest), error.sources, kind=error.kind, raw=error.raw)
+
+
+def called(name: str, span: Span | None) -> str:
+    """The note of a call that an error came through."""
+    return f"in `{name}`, called at {span}"
+
+
+def through(error: RunError, calls: Sequence[Inlined]) -> RunError:
+    """The error with the notes of the calls in whose place the failing code stands, outermost first in `calls`."""
+    for call in reversed(calls):
+        error = noted(error, called(short_name(call.function), call.span))
+    return error
+
+
+def short_name(name: str) -> str:
+    """The name of a function or type as its author wrote it: `lib.x.judge` -> `judge`; of a part, without what sets its variants
+    apart: `lib.x.greet:user+stop.list` -> `greet`."""
+    return name if name.startswith("test:") else re.split("[:+]", name)[0].rpartition(".")[2]
 
 
 def error_value(error: RunError) -> Record:

@@ -19,7 +19,9 @@ from enum import Enum, auto
 from typing import Any
 
 from lmc.backend.program import FunctionCode, Input, Instruction, Register
+from lmc.runtime.failures import short_name
 from lmc.runtime.instance import Instance
+from lmc.runtime.plan import Step, inlined_calls
 
 
 class Exit(Enum):
@@ -49,9 +51,10 @@ class Frame:
         self.path = path
         self.depth = depth
 
-    def callee(self, code: FunctionCode, site: str) -> Frame:
+    def callee(self, code: FunctionCode, call: Instruction) -> Frame:
         """The frame of a function called from here."""
-        return Frame(self.instance, code, [None] * code.registers, f"{self.path}{site}/", self.depth + 1)
+        path = f"{self.path}{call.attributes['site']}/"
+        return Frame(self.instance, code, [None] * code.registers, path, self.depth_of(call) + 1)
 
     def round(self, site: str, index: int) -> Frame:
         """A round of a loop: what ran before it has ended, so the registers are the same."""
@@ -60,6 +63,19 @@ class Frame:
     def branch(self, site: str, index: int) -> Frame:
         """A round that runs beside others, with registers of its own."""
         return Frame(self.instance, self.code, self.registers.copy(), f"{self.path}{site}:{index}/", self.depth)
+
+    def function(self, instruction: Instruction) -> str:
+        """The name of the function whose code it is, as its author wrote it."""
+        calls = inlined_calls(instruction)
+        return short_name(calls[-1].function if calls else self.code.name)
+
+    def depth_of(self, instruction: Instruction) -> int:
+        """How many calls deep it stands, those in whose place it stands included."""
+        return self.depth + len(inlined_calls(instruction))
+
+    def path_of(self, step: Step) -> str:
+        """The path of what has no site: that of the function, round or branch it belongs to."""
+        return self.path + "".join(f"{call.site}/" for call in step.calls)
 
     def read(self, source: Input) -> Any:
         """The value of an operand."""

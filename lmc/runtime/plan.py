@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmc.backend.program import CodeBlock, FunctionCode, Instruction, Program
+from lmc.diagnostics import Inlined
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,14 @@ class Opcode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """An instruction, its blocks' plans, and what runs it.  `inline`: without a task."""
+    """An instruction, its blocks' plans, and what runs it.  `inline`: without a task; `calls`: those in whose place it stands in its
+    block, outermost first."""
 
     instruction: Instruction
     opcode: Opcode
     blocks: tuple[Plan, ...]
     inline: bool
+    calls: tuple[Inlined, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,11 +60,18 @@ class Plan:
 
 def plan_program(program: Program, opcodes: Mapping[str, Opcode]) -> dict[str, Plan]:
     """The plan of each function's body.  An opcode that is not in the table fails here, before anything runs."""
-    return {name: _plan_block(code.body, program.functions, opcodes) for name, code in program.functions.items()}
+    return {name: _plan_block(code.body, (), program.functions, opcodes) for name, code in program.functions.items()}
 
 
-def _plan_block(block: CodeBlock, functions: Mapping[str, FunctionCode], opcodes: Mapping[str, Opcode]) -> Plan:
-    steps = tuple(_plan_step(i, functions, opcodes) for i in block.instructions)
+def inlined_calls(instruction: Instruction) -> tuple[Inlined, ...]:
+    """The calls in whose place the instruction stands in its function, outermost first."""
+    return instruction.span.calls if instruction.span is not None else ()
+
+
+def _plan_block(block: CodeBlock, around: tuple[Inlined, ...], functions: Mapping[str, FunctionCode],
+                opcodes: Mapping[str, Opcode]) -> Plan:
+    """`around`: the inlined calls that the block stands in."""
+    steps = tuple(_plan_step(i, around, functions, opcodes) for i in block.instructions)
     waits = [_waits(index, block) for index in range(len(steps))]
     wakes: list[list[int]] = [[] for _ in steps]
     for index, earlier in enumerate(waits):
@@ -77,11 +87,13 @@ def _plan_block(block: CodeBlock, functions: Mapping[str, FunctionCode], opcodes
     )
 
 
-def _plan_step(instruction: Instruction, functions: Mapping[str, FunctionCode], opcodes: Mapping[str, Opcode]) -> Step:
-    opcode = opcodes[instruction.opcode]
-    blocks = tuple(_plan_block(b, functions, opcodes) for b in instruction.blocks)
+def _plan_step(instruction: Instruction, around: tuple[Inlined, ...], functions: Mapping[str, FunctionCode],
+               opcodes: Mapping[str, Opcode]) -> Step:
+    opcode, calls = opcodes[instruction.opcode], inlined_calls(instruction)
+    blocks = tuple(_plan_block(b, calls, functions, opcodes) for b in instruction.blocks)
     inline = not opcode.waits or opcode.transparent and all(b.inline for b in blocks)
-    return Step(instruction, opcode, blocks, inline)
+    shared = next((i for i, (a, b) in enumerate(zip(calls, around)) if a != b), min(len(calls), len(around)))
+    return Step(instruction, opcode, blocks, inline, calls[shared:])
 
 
 def _waits(index: int, block: CodeBlock) -> set[int]:
