@@ -7,8 +7,9 @@
         verdicts = m.judge.batch([{"essay": e} for e in essays])
         verdict = await m.aio.judge(essay="…")
 
-The model is loaded at the first call and shared by all calls, from any thread.  A private thread runs the event loop, so this
-works in notebooks too.  Everything heavy is imported when it is first needed.
+The model is opened at the first call, its weights are read when something is first generated, and it is shared by all calls from
+any thread and by modules that are loaded with the same settings.  A private thread runs the event loop, so this works in notebooks
+too.  Everything heavy is imported when it is first needed.
 """
 
 from __future__ import annotations
@@ -29,11 +30,10 @@ if TYPE_CHECKING:
     from lmc.backend.program import FunctionCode, Program
     from lmc.runtime.host_types import HostTypes
     from lmc.runtime.instance import RunOptions, Sinks
-    from lmc.runtime.loop_thread import LoopThread
     from lmc.runtime.machine import Machine
+    from lmc.runtime.open_engines import Share
     from lmc.runtime.rendering import Rendering
     from lmc.runtime.report import Report
-    from lmc.runtime.session import Session
 
 
 def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Mapping[str, Callable[..., Any]] | None = None,
@@ -143,7 +143,7 @@ class Module:
         with self._lock:
             self._closed, engine, self._engine = True, self._engine, None
         if engine is not None:
-            engine.close()
+            engine.share.close()
 
     def __getattr__(self, name: str) -> Function:
         functions = self.__dict__.get("_functions", {})
@@ -212,7 +212,7 @@ class Function:
         values = self._bind(args, keywords)
         engine = self._module._opened()
         try:
-            return engine.loop.run(self._module._run(engine, self._code, values))
+            return engine.share.run(self._module._run(engine, self._code, values))
         except CancelledError:
             message = f"the module was closed while `{self.__name__}` ran"
             raise RunError(Diagnostic("E0839", message, None), kind="cancelled") from None
@@ -223,7 +223,7 @@ class Function:
 
         values = self._bind(args, keywords)
         engine = await asyncio.to_thread(self._module._opened)
-        return await asyncio.wrap_future(engine.loop.start(self._module._run(engine, self._code, values)))
+        return await asyncio.wrap_future(engine.share.start(self._module._run(engine, self._code, values)))
 
     def render(self, /, *args: Any, **keywords: Any) -> Rendering:
         """The prompts up to where the function needs the model; no weights are loaded.  `print` of it is the text of `lmc render`.
@@ -245,7 +245,7 @@ class Function:
         if errors not in ("raise", "return"):
             raise UsageError(Diagnostic("E0851", f"`errors` is {errors!r}, expected \"raise\" or \"return\"", None))
         engine = self._module._opened()
-        results = engine.loop.run(self._batch(engine, [dict(r) if isinstance(r, Mapping) else tuple(r) for r in rows]))
+        results = engine.share.run(self._batch(engine, [dict(r) if isinstance(r, Mapping) else tuple(r) for r in rows]))
         if errors == "raise":
             for result in results:
                 if isinstance(result, LmcError):
@@ -284,24 +284,18 @@ class Function:
 
 
 class _Engine:
-    """A loaded model with the thread that its event loop runs in."""
+    """A program on its model, which modules with the same settings share."""
 
     def __init__(self, program: Program, externs: Any, settings: Mapping[str, Any]):
-        from lmc.runtime.loop_thread import LoopThread
         from lmc.runtime.machine import Machine
-        from lmc.runtime.open_session import open_session
+        from lmc.runtime.open_engines import shared_engines
 
-        self.session: Session = open_session(**settings)
+        self.share: Share = shared_engines().take(settings)
         try:
-            self.machine: Machine = Machine(program, self.session, externs)
+            self.machine: Machine = Machine(program, self.share.session, externs)
         except BaseException:
-            self.session.close()
+            self.share.close()
             raise
-        self.loop: LoopThread = LoopThread()
-
-    def close(self) -> None:
-        self.loop.close()
-        self.session.close()
 
 
 def _signature(code: FunctionCode, types: HostTypes) -> Any:

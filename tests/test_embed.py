@@ -187,7 +187,7 @@ def test_cancelling_a_coroutine_frees_the_engine(module):
 
     module.loud("loads the model first")
     asyncio.run(main())
-    session = module._opened().session
+    session = module._opened().share.session
     for _ in range(200):
         if session.stats.running == session.stats.used_slots == 0:
             break
@@ -274,6 +274,40 @@ def test_closing_ends_what_runs(module):
     module.close()
     thread.join(5)
     assert not thread.is_alive() and [e.kind for e in failed] == ["cancelled"]
+
+
+def test_modules_with_the_same_settings_share_a_model(path, tmp_path):
+    other = tmp_path / "other.lmp"
+    other.write_text('def endless() -> str:\n    user: "Go."\n    assistant: a = gen(max_tokens=7000, min_tokens=7000)\n    return a\n\n'
+                     'def sample(q: str) -> str:\n    user: "${q}"\n    assistant: a = gen(max_tokens=10, temperature=1.0)\n    return a\n')
+    externs = {"shout": str.upper}
+    with lmc.load(path, dry=True, externs=externs, seed=1) as one:
+        first = one.sample("the same")
+        with lmc.load(other, dry=True, seed=1) as two, lmc.load(other, dry=True, pool_tokens=9000) as apart:
+            assert two.sample("the same") == first
+            assert two._opened().share.session is one._opened().share.session is not apart._opened().share.session
+            # What one module has computed, the other one finds.
+            assert two.report.cached > 0
+            running = threading.Thread(target=lambda: pytest.raises(lmc.RunError, two.endless))
+            running.start()
+            time.sleep(0.1)
+        # Closing ended what ran in `two`, and `one` goes on.
+        running.join(5)
+        assert not running.is_alive() and one.sample("the same") == first
+        session = one._opened().share.session
+    assert session.ended
+    with lmc.load(other, dry=True) as later:
+        assert later._opened().share.session is not session and not later._opened().share.session.ended
+
+
+def test_a_model_that_a_fault_has_ended_is_shared_no_more(path):
+    externs = {"shout": str.upper}
+    with lmc.load(path, dry=True, externs=externs) as one:
+        one._opened().share.session.close()
+        with lmc.load(path, dry=True, externs=externs) as two:
+            assert two.judge("x").grade in ("A", "B")
+        with pytest.raises(lmc.RunError):
+            one.judge("x")
 
 
 def test_the_interpreter_ends_with_an_open_module(path):

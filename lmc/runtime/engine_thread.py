@@ -51,6 +51,11 @@ class EngineThread:
         """The engine's numbers; those of a step that is under way may be half there."""
         return self._engine.stats
 
+    @property
+    def ended(self) -> bool:
+        """Whether it takes nothing any more: it was closed, or a fault inside has ended it."""
+        return self._end is not None
+
     def submit(self, request: GenerateRequest | ScoreRequest) -> int:
         """Queue a request and return its ticket.
 

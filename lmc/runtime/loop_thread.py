@@ -24,12 +24,16 @@ class LoopThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name="lmc-loop", daemon=True)
         self._thread.start()
 
+    def is_here(self) -> bool:
+        """Whether the caller runs in the loop's own thread, where waiting for it would never end."""
+        return threading.current_thread() is self._thread
+
     def start(self, coroutine: Coroutine[Any, Any, Any]) -> concurrent.futures.Future:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """The coroutine's result.  Raises RuntimeError in the loop's own thread, where waiting would never end."""
-        if threading.current_thread() is self._thread:
+        if self.is_here():
             coroutine.close()
             raise RuntimeError("a function of a program was called from a coroutine extern of it; await its `.aio` form instead")
         future = self.start(coroutine)
@@ -44,7 +48,7 @@ class LoopThread:
         """Cancel what still runs and end the thread.  Twice is harmless."""
         if self._loop.is_closed():
             return
-        if threading.current_thread() is self._thread:
+        if self.is_here():
             raise RuntimeError("the loop cannot be closed from within")
         self.start(_cancel_others()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)

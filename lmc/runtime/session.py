@@ -72,6 +72,11 @@ class Session:
     def stats(self) -> EngineStats:
         return self._engine.stats
 
+    @property
+    def ended(self) -> bool:
+        """Whether it answers nothing any more: it was closed, or a fault has ended its engine."""
+        return self._engine.ended
+
     def constraint(self, dfa: ByteDfa | Grammar) -> Constraint:
         """The automaton over this model's tokens; made once.  Raises `LmcError` where the tokens cannot spell what it accepts."""
         if dfa not in self._constraints:

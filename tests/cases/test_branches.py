@@ -182,7 +182,7 @@ def test_e03_from_python_and_from_coroutines_nothing_stays(failing, tmp_path):
             with pytest.raises(RunError):
                 asyncio.run(m.aio.all_of(how))
             assert m.caught(how) == kind
-        _wait_until_idle(m._opened().session)
+        _wait_until_idle(m._opened().share.session)
     for _ in range(500):
         if not [t for t in threading.enumerate() if t.name.startswith("lmc-")]:
             break
