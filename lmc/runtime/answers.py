@@ -36,6 +36,8 @@ class Answers(Protocol):
     def constraint(self, dfa: ByteDfa | Grammar) -> Any:
         """What `GenerateRequest.constraint` is for this automaton.  Raises `LmcError` where the model cannot keep it."""
 
-    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None) -> Generated: ...
+    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None,
+                       on_piece: Callable[[Generated], None] | None = None) -> Generated:
+        """What the last piece gives; `on_piece` gets what those before it gave, each before the next one's text."""
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]: ...

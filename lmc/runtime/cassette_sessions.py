@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from lmc.diagnostics import Diagnostic, LmcError, RunError
@@ -50,7 +51,11 @@ class RecordingSession:
         self._constraints[id(made)] = constraint_data(dfa)
         return made
 
-    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None) -> Generated:
+    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None,
+                       on_piece: Callable[[Generated], None] | None = None) -> Generated:
+        return await piece_by_piece(request, lambda piece: self._generate(piece, on_text), on_piece)
+
+    async def _generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None) -> Generated:
         constraint = None if request.constraint is None else self._constraints[id(request.constraint)]
         entry = self._entry(request, gen_ask(request, self.tokenizer, constraint))
         with recorded_failure(entry):
@@ -73,6 +78,19 @@ class RecordingSession:
         entry = Entry(*place_of(request.origin), ask)
         self._cassette.calls.append(entry)
         return entry
+
+
+async def piece_by_piece(request: GenerateRequest, generate: Callable[[GenerateRequest], Awaitable[Generated]],
+                         on_piece: Callable[[Generated], None] | None) -> Generated:
+    """Each piece as a request of its own, so that a cassette serves whatever the compiler puts into one request."""
+    while True:
+        generated = await generate(replace(request, then=None))
+        following = request.then(generated) if request.then is not None else None
+        if following is None:
+            return generated
+        if on_piece is not None:
+            on_piece(generated)
+        request = following
 
 
 @contextmanager
@@ -115,7 +133,11 @@ class ReplayingSession:
         """No masks are needed where the answer is known."""
         return constraint_data(dfa)
 
-    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None) -> Generated:
+    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None,
+                       on_piece: Callable[[Generated], None] | None = None) -> Generated:
+        return await piece_by_piece(request, lambda piece: self._generate(piece, on_text), on_piece)
+
+    async def _generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None) -> Generated:
         constraint: Any = request.constraint
         answer = await self._answer(request, gen_ask(request, self.tokenizer, constraint))
         if request.stream and on_text is not None and answer["text"]:

@@ -26,8 +26,12 @@ from lmc.runtime.canonical import CanonicalTokens
 from lmc.runtime.constraint import TokenIndex
 from lmc.runtime.drafts import Drafts
 from lmc.runtime.generation import Generation
+from lmc.runtime.hints import Hint, Keep, LiveContexts, Pin, Prefill, Prefilling, Release
 from lmc.runtime.model.sampling import draw_choice, sampling_fault
-from lmc.runtime.request import DoneEvent, Event, FailedEvent, GenerateRequest, Jump, ScoreRequest, TextEvent, TokenLogprob
+from lmc.runtime.request import (
+    DoneEvent, Event, FailedEvent, Generated, GenerateRequest, Jump, PieceEvent, Scored, ScoreRequest, TextEvent, TokenLogprob,
+)
+from lmc.runtime.radix import RadixTree
 from lmc.runtime.scheduler import Policy, Request, Scheduler
 from lmc.runtime.scoring import Scoring
 from lmc.runtime.token_sets import TokenSets, TokenTable
@@ -35,9 +39,10 @@ from lmc.runtime.token_sets import TokenSets, TokenTable
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """Since the start: forward passes, tokens computed in them, prompt tokens found in the tree, tokens generated, retractions.
+    """Since the start: requests, forward passes, tokens computed in them, prompt tokens found in the tree, tokens generated, retractions.
     Now: slots that are free, that hold only cached tokens, that requests use; requests that run and that wait."""
 
+    requests: int
     steps: int
     computed: int
     cached: int
@@ -52,21 +57,23 @@ class EngineStats:
 
 class Engine:
     """`slots`: size of the pool in tokens; `max_batch_tokens`: most tokens computed in a step, so the longest time that a running
-    generation waits; `cache=False` computes every request from its first token; `jump`: what is done with forced text, see `Jump`."""
+    generation waits; `cache=False` computes every request from its first token; `jump`: what is done with forced text, see `Jump`;
+    `tree`: as of the scheduler."""
 
     def __init__(self, model: Model, tokenizer: TokenTable, *, slots: int, policy: str = "lpm", max_batch_tokens: int = 512,
-                 cache: bool = True, jump: str = "exact"):
+                 cache: bool = True, jump: str = "exact", tree: RadixTree | None = None):
         model.allocate(slots)
         self._model = model
         self._sets = TokenSets(tokenizer, model.vocab_size)
         self._jump = Jump(jump)
         self._canonical = CanonicalTokens(tokenizer, self._sets)
         self._drafts = Drafts(self._sets, self._canonical)
-        self._scheduler = Scheduler(slots, policy=Policy(policy), max_batch_tokens=max_batch_tokens, cache=cache)
+        self._scheduler = Scheduler(slots, policy=Policy(policy), max_batch_tokens=max_batch_tokens, cache=cache, tree=tree)
+        self._live = LiveContexts(self._scheduler.tree, slots)
         self._tickets = count(1)
         self._open: dict[int, Request] = {}
         self._events: list[Event] = []
-        self._steps = self._computed = self._cached = self._generated = 0
+        self._requests = self._steps = self._computed = self._cached = self._generated = 0
 
     @property
     def limit(self) -> int:
@@ -87,7 +94,7 @@ class Engine:
     def stats(self) -> EngineStats:
         scheduler = self._scheduler
         return EngineStats(
-            self._steps, self._computed, self._cached, self._generated, scheduler.retractions, scheduler.pool.free_count,
+            self._requests, self._steps, self._computed, self._cached, self._generated, scheduler.retractions, scheduler.pool.free_count,
             scheduler.tree.cached_count, scheduler.in_use, len(scheduler.running), len(scheduler.waiting))
 
     def reserve(self) -> int:
@@ -117,6 +124,7 @@ class Engine:
         Raises as `check` does; `ticket`: one that `reserve` gave."""
         self.check(request)
         ticket = self.reserve() if ticket is None else ticket
+        self._requests += 1
         try:
             self._open[ticket] = entry = self._enter(ticket, request)
         except Exception as error:
@@ -135,6 +143,22 @@ class Engine:
         if request is not None:
             self._fail(request, cancelled(), request.computed)
 
+    def hint(self, hint: Hint) -> None:
+        """Take over what a program tells of its contexts; see `lmc.runtime.hints`.  A prefill ends with a `DoneEvent` of its handle,
+        or with none where there is nothing to compute."""
+        if not self._scheduler.cache:
+            return
+        match hint:
+            case Prefill(handle, ids):
+                self._prefill(handle, ids)
+            case Keep(handle, ids, next_use):
+                self._live.keep(handle, ids, next_use)
+            case Release(handle):
+                self.cancel(handle)
+                self._live.release(handle)
+            case Pin(ids):
+                self._live.pin(ids)
+
     def step(self) -> list[Event]:
         """Extend the requests by one forward pass.  Returns what happened since the last step."""
         batch = self._scheduler.plan()
@@ -147,10 +171,22 @@ class Engine:
     def _enter(self, ticket: int, request: GenerateRequest | ScoreRequest) -> Request:
         if isinstance(request, ScoreRequest):
             return Request(ticket, list(request.ids[:-1]), request.start - 1, Scoring(request))
-        _check_tokens(request, min(request.max_tokens, self.limit - len(request.prompt)))
-        entry = Request(ticket, list(request.prompt), len(request.prompt) - 1, Generation(request, self._sets, self.limit))
+        entry = Request(ticket, list(request.prompt), len(request.prompt) - 1, self._generation(request))
         self._look_ahead(entry)
         return entry
+
+    def _generation(self, request: GenerateRequest) -> Generation:
+        _check_tokens(request, min(request.max_tokens, self.limit - len(request.prompt)))
+        return Generation(request, self._sets, self.limit)
+
+    def _prefill(self, handle: int, ids: tuple[int, ...]) -> None:
+        if not ids or len(ids) > self.limit:
+            return  # the readers' own requests will say so
+        if self._scheduler.tree.match_length(list(ids))[0] == len(ids):
+            self._live.keep(handle, ids, None)
+            return
+        self._open[handle] = entry = Request(handle, list(ids), len(ids) - 1, Prefilling(ids))
+        self._scheduler.submit(entry)
 
     def _forward(self, batch: list[Request]) -> list[torch.Tensor]:
         """For each request of the batch the logits it wants, (outputs, vocab) float32; nothing where the model failed."""
@@ -243,12 +279,49 @@ class Engine:
             request.wanted = request.work.wanted
 
     def _finish(self, request: Request) -> None:
+        """Hand over what a request gave.  Of several pieces the next may be over before its first token, too."""
+        while self._hand_over(request) and request.work.finish is not None:
+            pass
+
+    def _hand_over(self, request: Request) -> bool:
+        """Tell what is over; whether the request goes on with another piece."""
         work = request.work
         prompt = len(work.request.prompt) if isinstance(work, Generation) else len(work.request.ids) - 1
         cached = min(request.cached or 0, prompt)  # what was generated without a pass may have been cached too
         computed = prompt - cached if request.passes else 0
-        self._events.append(DoneEvent(request.ticket, work.result(cached, computed, request.passes)))
-        self._release(request, prompt + work.kept if isinstance(work, Generation) else prompt)
+        result, keep = work.result(cached, computed, request.passes), prompt + work.kept if isinstance(work, Generation) else prompt
+        try:
+            following = self._following(work, result)
+        except Exception as error:
+            self._events.append(PieceEvent(request.ticket, result))
+            self._fail(request, _as_run_error(error), keep)
+            return False
+        if following is None:
+            self._events.append(DoneEvent(request.ticket, result))
+            self._release(request, keep)
+            return False
+        self._events.append(PieceEvent(request.ticket, result))
+        self._go_on(request, following, keep)
+        return True
+
+    def _following(self, work: Generation | Scoring, result: Generated | Scored) -> Generation | None:
+        """The next piece; None where there is none.  Raises what a request of its own would have been refused with."""
+        if not isinstance(work, Generation) or work.request.then is None:
+            return None
+        request = work.request.then(result)
+        if request is None:
+            return None
+        self.check(request)
+        return self._generation(request)
+
+    def _go_on(self, request: Request, work: Generation, keep: int) -> None:
+        """Continue with a piece whose prompt begins with the first `keep` tokens of what is there."""
+        prompt = list(work.request.prompt)
+        assert prompt[:keep] == request.ids[:keep], "a piece that does not go on from the one before it"
+        request.work = work
+        self._scheduler.go_on(request, prompt, keep)
+        self._look_ahead(request)
+        self._show(request)
 
     def _fail(self, request: Request, error: RunError, keep: int) -> None:
         self._events.append(FailedEvent(request.ticket, error))
@@ -257,6 +330,8 @@ class Engine:
     def _release(self, request: Request, keep: int) -> None:
         del self._open[request.ticket]
         self._scheduler.release(request, keep)
+        if isinstance(request.work, Prefilling) and request.work.finished:
+            self._live.keep(request.ticket, tuple(request.ids), None)
 
     def _abandon(self, batch: list[Request], error: Exception) -> None:
         for request in batch:
@@ -286,8 +361,9 @@ def broken(error: BaseException) -> RunError:
 def _row(request: Request) -> Row:
     start, end = request.computed, request.scheduled
     outputs = list(range(max(request.wanted, start) - start, end - start))
-    tokens = request.ids[start:] + request.draft[: request.drafted]
-    return Row(tokens[: end - start], start, request.slots, outputs)
+    guesses = request.draft[: request.drafted]
+    few = request.work.few(guesses) if outputs and isinstance(request.work, Generation) else ()
+    return Row((request.ids[start:] + guesses)[: end - start], start, request.slots, outputs, few)
 
 
 def _check_room(tokens: int, spare: int, positions: int, slots: int) -> None:

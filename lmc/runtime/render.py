@@ -30,7 +30,7 @@ from lmc.runtime.opcodes import OPCODES
 from lmc.runtime.plan import Opcode, Step
 from lmc.runtime.prompt_pieces import prompt_pieces, spelled
 from lmc.runtime.rendering import Choice, RenderedCall, Rendering
-from lmc.runtime.request import GenerateRequest, ScoreRequest
+from lmc.runtime.request import Generated, GenerateRequest, ScoreRequest
 
 
 class ShownRequests:
@@ -52,7 +52,8 @@ class ShownRequests:
         """What a constraint is for people; no masks are made."""
         return dfa.source
 
-    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None) -> Any:
+    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None,
+                       on_piece: Callable[[Generated], None] | None = None) -> Any:
         assert request.origin is not None
         pieces, reopened = prompt_pieces(self.tokenizer, request.prompt), request.heal.decode("utf-8", "replace")
         constraint = str(request.constraint or "")

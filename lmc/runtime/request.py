@@ -6,6 +6,7 @@ in the order they happened, collected per step.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -63,6 +64,9 @@ class GenerateRequest:
     max_tokens, min_tokens: bounds on generated tokens, those that only spell `heal` not counted
     logprobs: number of alternatives to record per token; 0 records nothing
     stream: whether `TextEvent`s are wanted
+    then: where this is a piece of a longer text: the next piece, by what this one gave, or None where there is nothing to go on from.
+        Its prompt begins with this one's and the tokens that this one kept.  Called in the engine's thread, so it touches nothing that
+        changes; what it raises fails the request.
     """
 
     prompt: tuple[int, ...]
@@ -77,6 +81,7 @@ class GenerateRequest:
     logprobs: int = 0
     stream: bool = False
     origin: Origin | None = field(default=None, compare=False)
+    then: Callable[[Generated], GenerateRequest | None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,14 @@ class TextEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class PieceEvent:
+    """A piece of a request is there, and the next one has begun; what the last one gave comes with the `DoneEvent`."""
+
+    ticket: int
+    result: Generated
+
+
+@dataclass(frozen=True, slots=True)
 class DoneEvent:
     ticket: int
     result: Generated | Scored
@@ -184,4 +197,4 @@ class FailedEvent:
     error: RunError
 
 
-Event = TextEvent | DoneEvent | FailedEvent
+Event = TextEvent | PieceEvent | DoneEvent | FailedEvent

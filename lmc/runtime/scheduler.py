@@ -98,12 +98,15 @@ class Request:
 
 
 class Scheduler:
-    """`plan` a step, then `commit` each planned request (or `release` it).  Nothing else may happen between the two."""
+    """`plan` a step, then `commit` each planned request (or `release` it).  Nothing else may happen between the two.
 
-    def __init__(self, slots: int, *, policy: Policy = Policy.LPM, max_batch_tokens: int = 512, cache: bool = True):
+    `tree`: an empty one, where it should evict in another order than `RadixTree` does."""
+
+    def __init__(self, slots: int, *, policy: Policy = Policy.LPM, max_batch_tokens: int = 512, cache: bool = True,
+                 tree: RadixTree | None = None):
         assert max_batch_tokens > 0, max_batch_tokens
         self.pool = KvPool(slots)
-        self.tree = RadixTree()
+        self.tree = tree or RadixTree()
         self.policy = policy
         self.max_batch_tokens = max_batch_tokens
         self.cache = cache
@@ -128,6 +131,7 @@ class Scheduler:
     def plan(self) -> list[Request]:
         """Choose the next step's tokens (`planned`) and give them slots.  Returns the requests that have some."""
         self._steps += 1
+        self.tree.step = self._steps
         self._fresh.clear()
         self._extend_running()
         left = self._admit(self.max_batch_tokens - sum(r.planned for r in self.running))
@@ -148,6 +152,25 @@ class Scheduler:
             self.pool.free(request.slots[length:])
             del request.slots[length:]
             request.computed = length
+
+    def go_on(self, request: Request, ids: list[int], keep: int) -> None:
+        """The request goes on with `ids`, whose first `keep` are those that it has.  It stays where it is; what is computed of them
+        stays too, and is in the tree for others, as when a request ends."""
+        assert request.planned == 0, "tokens were planned behind a gap"
+        waits = request.state is State.WAITING
+        if waits:
+            self.waiting.remove(request)
+        elif self.cache:
+            self._give_back(request, max(request.shared, min(keep, request.computed)))
+        else:
+            self.cut(request, min(keep, len(ids) - 1))
+        request.ids, request.wanted, request.share_to = ids, len(ids) - 1, len(ids)
+        request.draft, request.drafted, request.hang = [], 0, None
+        if waits:
+            self._enqueue(request)
+        else:
+            self._adopt(request)
+            request.cached, request.passes = request.computed, 0
 
     def release(self, request: Request, keep: int) -> None:
         """The one way out of a request, however it ended.  Keys and values of its first `keep` tokens stay in the tree."""

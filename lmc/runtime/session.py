@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lmc.regex.dfa import ByteDfa
 from lmc.regex.grammar import Grammar
@@ -24,7 +24,7 @@ from lmc.runtime.engine import Engine
 from lmc.runtime.engine_thread import EngineThread
 from lmc.runtime.grammar import Constraint, GrammarConstraint
 from lmc.runtime.mask_store import MaskStore
-from lmc.runtime.request import DoneEvent, Event, FailedEvent, Generated, GenerateRequest, Scored, ScoreRequest, TextEvent
+from lmc.runtime.request import DoneEvent, Event, FailedEvent, Generated, GenerateRequest, PieceEvent, Scored, ScoreRequest, TextEvent
 
 if TYPE_CHECKING:
     from lmc.runtime.batch import Model
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class _Waiter:
     future: asyncio.Future
-    on_text: Callable[[str], None] | None
+    on_text: Callable[[str], None] | None = None
+    on_piece: Callable[[Generated], None] | None = None
 
 
 class Session:
@@ -89,19 +90,21 @@ class Session:
                 self._constraints[dfa] = self._equal[digest]
         return self._constraints[dfa]
 
-    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None) -> Generated:
-        """Run a generation.  `on_text` gets its text in pieces, where the request streams.
+    async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None,
+                       on_piece: Callable[[Generated], None] | None = None) -> Generated:
+        """Run a generation; of one with several pieces the result is that of the last one.
 
-        Raises `RunError` without a place.
+        on_text: gets its text as it comes, where the request streams; on_piece: what each piece but the last one gave
+        Raises `RunError` without a place, and what `on_text` or `on_piece` raises.
         """
-        return await self._result(self._submit(request, on_text))
+        return await self._result(self._submit(request, on_text, on_piece))
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
         """Run scorings side by side.  Raises as `generate` does."""
         tickets = []
         try:
             for request in requests:
-                tickets.append(self._submit(request, None))
+                tickets.append(self._submit(request))
             return [await self._result(ticket) for ticket in tickets]
         finally:
             # On a failure or a cancel the rest is given up; of those that are over nothing is left here.
@@ -116,12 +119,13 @@ class Session:
         for constraint in self._equal.values():
             constraint.save()
 
-    def _submit(self, request: GenerateRequest | ScoreRequest, on_text: Callable[[str], None] | None) -> int:
+    def _submit(self, request: GenerateRequest | ScoreRequest, on_text: Callable[[str], None] | None = None,
+                on_piece: Callable[[Generated], None] | None = None) -> int:
         loop = asyncio.get_running_loop()
         assert self._loop in (None, loop), "a session belongs to one event loop"
         self._loop = loop
         ticket = self._engine.submit(request)
-        self._waiters[ticket] = _Waiter(loop.create_future(), on_text)
+        self._waiters[ticket] = _Waiter(loop.create_future(), on_text, on_piece)
         return ticket
 
     async def _result(self, ticket: int) -> Generated | Scored:
@@ -144,19 +148,21 @@ class Session:
             if waiter is None or waiter.future.done():
                 continue
             match event:
-                case TextEvent(ticket=ticket, text=text):
-                    self._show(ticket, waiter, text)
+                case TextEvent(text=text):
+                    self._tell(event.ticket, waiter, waiter.on_text, text)
+                case PieceEvent(result=result):
+                    self._tell(event.ticket, waiter, waiter.on_piece, result)
                 case DoneEvent(result=result):
                     waiter.future.set_result(result)
                 case FailedEvent(error=error):
                     waiter.future.set_exception(error)
 
-    def _show(self, ticket: int, waiter: _Waiter, text: str) -> None:
-        if waiter.on_text is None:
+    def _tell(self, ticket: int, waiter: _Waiter, listener: Callable[[Any], None] | None, news: Any) -> None:
+        if listener is None:
             return
         try:
-            waiter.on_text(text)
+            listener(news)
         except Exception as error:
-            # Whoever reads the text is gone (a closed pipe): that is the waiter's to know, and nobody needs the rest.
+            # Nobody needs the rest: whoever reads the text is gone (a closed pipe), or a piece has made an end of it.
             waiter.future.set_exception(error)
             self._engine.cancel(ticket)

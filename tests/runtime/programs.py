@@ -31,12 +31,12 @@ class WatchedSession(Session):
         self.requests: list[Any] = []
         self.under_way = self.peak = 0
 
-    async def generate(self, request, on_text=None):
+    async def generate(self, request, on_text=None, on_piece=None):
         self.requests.append(request)
         self.under_way += 1
         self.peak = max(self.peak, self.under_way)
         try:
-            return await super().generate(request, on_text)
+            return await super().generate(request, on_text, on_piece)
         finally:
             self.under_way -= 1
 
