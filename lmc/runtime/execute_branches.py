@@ -18,7 +18,7 @@ from lmc.runtime.execute_control import ROUNDS_PER_TURN
 from lmc.runtime.failures import UNCATCHABLE, error_value, noted
 from lmc.runtime.frames import Exit, Frame
 from lmc.runtime.plan import Plan, Step
-from lmc.runtime.side_by_side import all_or_first_failure, in_program_order
+from lmc.runtime.side_by_side import in_program_order
 
 
 async def fork(frame: Frame, step: Step) -> None:
@@ -27,7 +27,7 @@ async def fork(frame: Frame, step: Step) -> None:
     place = f"of the fork at {instruction.span}"
     width = len(instruction.outputs)
     run = _collecting(width) if instruction.attributes.get("collect") else _branch
-    rows = await all_or_first_failure(
+    rows = await in_program_order(
         run(frame, step, step.blocks[0], index, (context, item), f"in branch {index} {place}") for index, item in enumerate(items)
     )
     frame.write(instruction, _columns(rows, width))
@@ -39,7 +39,7 @@ async def branches(frame: Frame, step: Step) -> None:
     place = f"of the fork at {instruction.span}"
     attributes = instruction.attributes
     collect = attributes.get("collect", False)
-    rows = await all_or_first_failure(
+    rows = await in_program_order(
         (_collecting(count) if collect else _branch)(frame, step, plan, index, (context,), f"in branch `{name}` {place}")
         for index, (name, count, plan) in enumerate(zip(attributes["names"], attributes["counts"], step.blocks))
     )

@@ -1,8 +1,11 @@
-"""Running many coroutines beside one another, with two rules for failure.
+"""Running coroutines beside one another as if they had run one after the other: branches of a fork, rounds of a comprehension.
 
-`all_or_first_failure`: branches of a fork.  The first that fails cancels all others (of several in one turn, the lowest).
-`in_program_order`: rounds of a comprehension.  The failure reported is that of the lowest index: later ones are cancelled,
-earlier ones run to their end, as if the rounds had run one after the other.
+    0  ───────────────────► "no key"       the failure reported: the lowest index that fails, whatever fails first in time
+    1  ─────────► value
+    2  ───► "empty list"                   cancels 3; 0 and 1 run to their end, for they may fail too
+    3  ──x
+
+So a program that fails, or catches the failure, does the same however long its generations take.
 """
 
 from __future__ import annotations
@@ -16,23 +19,8 @@ from lmc.runtime.block_run import settle
 Coroutines = Iterable[Coroutine[Any, Any, Any]]
 
 
-async def all_or_first_failure(coroutines: Coroutines) -> list[Any]:
-    """The results in order.  Raises the first failure after the others have been cancelled."""
-    tasks = [asyncio.create_task(c) for c in coroutines]
-    if not tasks:
-        return []
-    try:
-        done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-    except asyncio.CancelledError:
-        await _cancel(tasks)
-        raise
-    if pending:
-        await _cancel(tasks)
-    return _results(tasks)
-
-
 async def in_program_order(coroutines: Coroutines) -> list[Any]:
-    """The results in order.  Raises the failure of the lowest index."""
+    """The results in order.  Raises the failure of the lowest index, after later ones have been cancelled."""
     tasks = [asyncio.create_task(c) for c in coroutines]
     waiting = set(tasks)
     try:
@@ -60,7 +48,8 @@ async def _cancel(tasks: list[asyncio.Task]) -> None:
 
 
 def _results(tasks: list[asyncio.Task]) -> list[Any]:
-    for task in tasks:
-        if _failed(task):
-            raise task.exception()
+    # All failures are looked at: asyncio complains of those that nobody has seen.
+    failures = [t.exception() for t in tasks if _failed(t)]
+    if failures:
+        raise failures[0]
     return [t.result() for t in tasks]

@@ -257,7 +257,8 @@ def test_a_failing_branch_cancels_its_siblings_and_is_named(tmp_path):
         fork i in range(3):
             if i == 1:
                 fail("no")
-            assistant: gen(min_tokens=200, max_tokens=200)
+            assistant: gen(min_tokens=90, max_tokens=90)
+            assistant: gen(min_tokens=90, max_tokens=90)
         join
 
     def arms():
@@ -269,7 +270,9 @@ def test_a_failing_branch_cancels_its_siblings_and_is_named(tmp_path):
         join
     '''
     ran = run(text, tmp_path)
-    assert ran.message == "no" and any("branch 1 of the fork" in n for n in ran.error.diagnostics[0].notes) and ran.report.generated < 200
+    assert ran.message == "no" and any("branch 1 of the fork" in n for n in ran.error.diagnostics[0].notes)
+    # Branch 0 runs to its end, for its failure would be the one that counts; branch 2 is cancelled.
+    assert ran.report.generated == 180
     assert any("branch `bad` of the fork" in n for n in run(text, tmp_path, name="arms").error.diagnostics[0].notes)
 
 

@@ -240,12 +240,30 @@ def caught(bad: int) -> str:
         return "${e.kind}: ${e.message}"
 ''', tmp_path)
     session = dry_session()
-    ended = run(program, session, "f", 2)
+    ended = run(program, session, "f", 1)
     error = ended.error.diagnostics[0]
     assert error.message == "branch gave up" and error.span.line == 6
-    assert any("branch 2 of the fork at" in n for n in error.notes)
-    assert ended.report.generated == 0 and len(session.requests) <= 3
+    assert any("branch 1 of the fork at" in n for n in error.notes)
+    # The branch before it runs to its end, for it may fail too; those after it are cancelled.
+    assert ended.report.generated == 600 and len(session.requests) <= 5
     assert run(program, dry_session(), "caught", 0).value == "fail: branch gave up"
+
+
+def test_the_failure_of_a_fork_is_that_of_its_first_failing_branch_whatever_fails_first_in_time(tmp_path):
+    program = program_of('''
+def f() -> str:
+    try:
+        fork i in range(3):
+            if i == 0:
+                raw: "Take your time. ${gen(max_tokens=40, min_tokens=40)}"
+            if i < 2:
+                fail("branch ${i}")
+        join
+        return "fine"
+    except Error as e:
+        return e.message
+''', tmp_path)
+    assert run(program, dry_session(), "f").value == "branch 0"
 
 
 def test_try_catches_and_restores_the_context(tmp_path):

@@ -1,0 +1,88 @@
+"""The ways in which a program is compiled and run, and the check that all of them show the same.
+
+    faults(text, ALL)        [] or ["-O2 without fold: value: 'a' 'b'", …]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lmc.passes import passes_of
+from tests.differential.runs import Forks, Observed, WatchedSession, compiled, differences, lowered, new_session, observe
+
+#: Of the model's context and of the small pool: a program's longest prompts nearly fill it, and some do not fit.
+POSITIONS = 1024
+
+
+@dataclass(frozen=True)
+class Way:
+    """level: of `-O`; without: a pass that is left out; cache: whether the engine has one; warm: whether the plain run's tokens are in
+    it; tight: whether the pool is as small as one request may be"""
+
+    level: int
+    without: str = ""
+    cache: bool = True
+    warm: bool = False
+    tight: bool = False
+
+    def __str__(self) -> str:
+        words = [f"-O{self.level}", f"without {self.without}" * bool(self.without), "without cache" * (not self.cache),
+                 "warm" * self.warm, "in a small pool" * self.tight]
+        return " ".join(filter(None, words))
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        return tuple(name for name in passes_of(self.level) if name != self.without)
+
+    def session(self) -> WatchedSession:
+        return new_session(slots=POSITIONS if self.tight else 1 << 14, max_positions=POSITIONS, cache=self.cache)
+
+
+PLAIN = Way(0)
+ALL = (
+    Way(1), Way(2), *(Way(2, without=name) for name in passes_of(2)), Way(0, warm=True), Way(2, warm=True), Way(0, cache=False),
+    Way(2, cache=False), Way(2, tight=True),
+)
+
+
+async def faults(text: str, ways: tuple[Way, ...]) -> list[str]:
+    """In which ways the program shows something else than as written, and what.  Raises `CompileError`."""
+    module = lowered(text)
+    written = compiled(module, ())
+    forks, session = Forks(written), PLAIN.session()
+    try:
+        plain = await observe(written, forks, session)
+        # Where an error is caught inside the program, more or less may have been under way.
+        strict = "try:" not in text and "collect" not in text
+        found = []
+        for way in ways:
+            other = await _observed(compiled(module, way.passes), forks, way, session)
+            found += [f"{way}: {d}" for d in differences(plain, other, strict=strict)]
+        return found
+    finally:
+        session.close()
+
+
+async def observed_as_written(text: str) -> Observed:
+    """The plain run of a program."""
+    program, session = compiled(lowered(text), ()), PLAIN.session()
+    try:
+        return await observe(program, Forks(program), session)
+    finally:
+        session.close()
+
+
+async def _observed(program, forks: Forks, way: Way, used: WatchedSession) -> Observed:
+    """A run on the session of the plain run, which has its tokens, or on a new one."""
+    if way.warm:
+        return await observe(program, forks, used)
+    session = way.session()
+    try:
+        return await observe(program, forks, session)
+    finally:
+        session.close()
+
+
+def way_of(seed: int) -> Way:
+    """One of all ways, so that a run of programs goes round them."""
+    return ALL[seed % len(ALL)]
