@@ -9,7 +9,9 @@ Each node holds a piece of text as token ids, and for each id the slot of its ke
      [strict judge]   [terse tutor]  locked by A; the other is a leaf without locks: it may be evicted
 
 A node is locked while a request that uses it runs; locks count on the whole path to the root.  Locked slots never leave the tree.
-Eviction takes the least recently used leaf first, and cuts a leaf's tail where that is enough.
+A node is kept while a context that lives goes through it, which only orders eviction: leaves come first that every context has
+released, then those of which nothing is known or that live, pinned ones last; in each class the least recently used first, and of
+those used in the same step the one whose next use is farthest.  A leaf's tail is cut where that is enough.
 
 The tree owns the slots in its nodes, and gives them up only through what `evict`, `drop` and `extend` return; it knows neither the
 pool nor requests.  Comparing is by slices, never element by element.
@@ -20,10 +22,23 @@ from __future__ import annotations
 import heapq
 
 
-class Node:
-    """A piece of a prefix.  `depth` counts the tokens from the root to the node's end; `alive` is False once it left the tree."""
+#: The next use of what is not known to have one, or waits for the world outside first: farther than any.
+FAR = 1 << 30
 
-    __slots__ = ("key", "slots", "parent", "children", "depth", "locks", "used", "queued", "alive")
+
+class Node:
+    """A piece of a prefix.
+
+    depth: the tokens from the root to the node's end
+    locks, keeps, pins: how many requests, living contexts and pinned prefixes go through it
+    used: the step of its last use; next_use: how many calls of the model lie before the next one, `FAR` where that is not known
+    released: contexts went through it and none of them lives, and no request has used it since
+    entry: the number of its place in the queue for eviction, 0 where it has none
+    alive: False once it left the tree
+    """
+
+    __slots__ = ("key", "slots", "parent", "children", "depth", "locks", "keeps", "pins", "used", "next_use", "released", "entry",
+                 "alive")
 
     def __init__(self, key: list[int], slots: list[int], parent: Node | None):
         self.key = key
@@ -31,24 +46,28 @@ class Node:
         self.parent = parent
         self.children: dict[int, Node] = {}
         self.depth = len(key) + (parent.depth if parent else 0)
-        self.locks = 0
+        self.locks = self.keeps = self.pins = 0
         self.used = 0
-        self.queued = False
+        self.next_use = FAR
+        self.released = False
+        self.entry = 0
         self.alive = True
 
 
 class RadixTree:
-    """`cached_count`: slots in nodes without locks; `locked_count`: slots in nodes with locks."""
+    """`cached_count`: slots in nodes without locks; `locked_count`: in nodes with locks; `pinned_count`: in nodes with pins.
 
-    __slots__ = ("root", "cached_count", "locked_count", "_clock", "_queue", "_serial")
+    `step` is the time: whoever owns the tree counts it up, and uses of one step are simultaneous."""
+
+    __slots__ = ("root", "cached_count", "locked_count", "pinned_count", "step", "_queue", "_serial", "_nodes")
 
     def __init__(self):
         self.root = Node([], [], None)
-        self.cached_count = 0
-        self.locked_count = 0
-        self._clock = 0
-        self._queue: list[tuple[int, int, Node]] = []  # (last use, serial, leaf); each node is in it at most once
+        self.cached_count = self.locked_count = self.pinned_count = 0
+        self.step = 0
+        self._queue: list[tuple[_Rank, int, Node]] = []  # heap of leaves with their serials; `entry` tells stale ones
         self._serial = 0
+        self._nodes = 0
 
     def match_length(self, ids: list[int], start: Node | None = None) -> tuple[int, Node]:
         """How many of `ids` are in the tree, and the deepest node that matches whole; nothing is changed.
@@ -85,27 +104,61 @@ class RadixTree:
         return [slot for piece in reversed(pieces) for slot in piece]
 
     def lock(self, node: Node) -> None:
-        """Keep the path to `node` until `unlock`."""
-        self._clock += 1
+        """Hold the path to `node` until `unlock`."""
         while node.parent is not None:
             assert node.alive, "a lock on a node that left the tree"
             if node.locks == 0:
                 self.cached_count -= len(node.key)
                 self.locked_count += len(node.key)
             node.locks += 1
-            node.used = self._clock
+            node.used, node.released = self.step, False
             node = node.parent
 
     def unlock(self, node: Node) -> None:
         """Undo one `lock`.  The path's nodes count as used now."""
-        self._clock += 1
         while node.parent is not None:
             assert node.locks > 0, f"unlock of a node with {node.locks} locks"
             node.locks -= 1
-            node.used = self._clock
+            node.used = self.step
             if node.locks == 0:
                 self.locked_count -= len(node.key)
                 self.cached_count += len(node.key)
+                self._offer(node)
+            node = node.parent
+
+    def keep(self, node: Node, next_use: int = FAR) -> None:
+        """A context lives that ends with `node`, until `release`."""
+        while node.parent is not None:
+            node.keeps += 1
+            node.released = False
+            node.next_use = next_use
+            node = node.parent
+
+    def release(self, node: Node) -> None:
+        """Undo one `keep`.  What no context goes through any more is evicted first; nodes that left the tree meanwhile are passed over."""
+        while node.parent is not None:
+            assert node.keeps > 0, f"release of a node with {node.keeps} keeps"
+            node.keeps -= 1
+            if node.keeps == 0:
+                # What a request is using has another reader, whose own context will say when it is over.
+                node.released, node.next_use = node.locks == 0, FAR
+                self._offer(node)
+            node = node.parent
+
+    def pin(self, node: Node) -> None:
+        """Evict the path to `node` last, until `unpin`."""
+        while node.parent is not None:
+            self.pinned_count += len(node.key) if node.pins == 0 and node.alive else 0
+            node.pins += 1
+            node = node.parent
+
+    def unpin(self, node: Node) -> None:
+        """Undo one `pin`."""
+        while node.parent is not None:
+            assert node.pins > 0, f"unpin of a node with {node.pins} pins"
+            node.pins -= 1
+            if node.pins == 0 and node.alive:
+                self.pinned_count -= len(node.key)
                 self._offer(node)
             node = node.parent
 
@@ -126,18 +179,21 @@ class RadixTree:
         return node, list(slots)
 
     def evict(self, count: int) -> list[int]:
-        """Slots of at least `count` tokens without locks, least recently used first; all there are where they are fewer."""
+        """Slots of at least `count` tokens without locks, in the order above; all there are where they are fewer."""
         slots: list[int] = []
         while len(slots) < count and self._queue:
-            used, _, node = heapq.heappop(self._queue)
-            node.queued = False
-            if node.used != used:
+            rank, serial, node = heapq.heappop(self._queue)
+            if node.entry != serial:
+                continue  # it was offered again since
+            node.entry = 0
+            if rank != _rank(node):
                 self._offer(node)
-            elif node.alive and node.locks == 0 and not node.children:
+            elif self._evictable(node):
                 surplus = len(node.key) - (count - len(slots))
-                if surplus > 0:
-                    self._split(node, surplus)
+                rest = self._split(node, surplus) if surplus > 0 else None
                 slots += self._remove(node)
+                if rest is not None:
+                    self._offer(rest, serial)  # what is left of a leaf stays next
         return slots
 
     def drop(self, node: Node, depth: int) -> list[int]:
@@ -163,8 +219,8 @@ class RadixTree:
         assert len(key) == len(slots), (len(key), len(slots))
         parent.children[key[0]] = node
         self.cached_count += len(key)
-        self._clock += 1
-        node.used = self._clock
+        self._nodes += 1
+        node.used = self.step
         self._offer(node)
         return node
 
@@ -173,26 +229,47 @@ class RadixTree:
         right."""
         assert 0 < length < len(node.key), (length, len(node.key))
         upper = Node(node.key[:length], node.slots[:length], node.parent)
-        upper.locks, upper.used = node.locks, node.used
+        upper.locks, upper.keeps, upper.pins = node.locks, node.keeps, node.pins
+        upper.used, upper.next_use, upper.released = node.used, node.next_use, node.released
+        self._nodes += 1
         node.parent.children[node.key[0]] = upper
         node.key, node.slots, node.parent = node.key[length:], node.slots[length:], upper
         upper.children[node.key[0]] = node
         return upper
 
     def _remove(self, node: Node) -> list[int]:
-        assert node.alive and node.locks == 0 and not node.children, "only a leaf without locks leaves the tree"
+        assert node.alive and self._evictable(node), "only a leaf without locks leaves the tree"
         del node.parent.children[node.key[0]]
         node.alive = False
         self.cached_count -= len(node.key)
+        self.pinned_count -= len(node.key) if node.pins else 0
+        self._nodes -= 1
         self._offer(node.parent)
         return node.slots
 
-    def _offer(self, node: Node) -> None:
+    def _evictable(self, node: Node) -> bool:
+        return node.alive and node.locks == 0 and not node.children and node.parent is not None
+
+    def _offer(self, node: Node, serial: int | None = None) -> None:
         """Queue a node that may be evicted; one that may not yet is offered again when its last lock or child goes."""
-        if not node.queued and node.alive and node.locks == 0 and not node.children and node.parent is not None:
-            self._serial += 1
-            node.queued = True
-            heapq.heappush(self._queue, (node.used, self._serial, node))
+        if not self._evictable(node):
+            return
+        if serial is None:
+            self._serial = serial = self._serial + 1
+        node.entry = serial
+        heapq.heappush(self._queue, (_rank(node), serial, node))
+        # Each use of a leaf leaves a stale entry, which nothing takes out while there is room.
+        if len(self._queue) > 4 * self._nodes + 64:
+            self._queue = [entry for entry in self._queue if entry[2].entry == entry[1] and entry[2].alive]
+            heapq.heapify(self._queue)
+
+
+#: Class, step of the last use, and how near the next use is: what is smallest is evicted first.
+_Rank = tuple[int, int, int]
+
+
+def _rank(node: Node) -> _Rank:
+    return 2 if node.pins else 0 if node.released else 1, node.used, -node.next_use
 
 
 def common_length(key: list[int], ids: list[int], start: int) -> int:

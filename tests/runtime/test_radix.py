@@ -53,6 +53,7 @@ def test_the_least_recently_used_leaf_goes_first_and_only_as_much_as_is_needed()
     tree = RadixTree()
     put(tree, [1, 1], [10, 11])
     put(tree, [2, 2], [20, 21])
+    tree.step += 1
     node = tree.match([1, 1], 2)
     tree.lock(node)
     tree.unlock(node)

@@ -13,6 +13,7 @@ import pytest
 
 from lmc.runtime.dry import DryModel
 from lmc.runtime.engine import Engine
+from lmc.runtime.hints import PINNED_SHARE, Keep, Pin, Prefill, Release
 from lmc.runtime.request import DoneEvent, FailedEvent, GenerateRequest, Sampling, ScoreRequest
 
 
@@ -58,6 +59,25 @@ def check_invariants(engine: Engine) -> None:
         assert node.locks == locks[node]
     assert tree.cached_count == sum(len(n.key) for n in tree.nodes() if not n.locks)
     assert tree.locked_count == sum(len(n.key) for n in tree.nodes() if n.locks)
+    check_hints(engine)
+
+
+def check_hints(engine: Engine) -> None:
+    """Marks on the nodes are those of the contexts that live and of the pins; pins stay within their part of the pool."""
+    tree, live = engine._scheduler.tree, engine._live
+    keeps, pins = (Counter(n for node in nodes.values() for n in path(node)) for nodes in (live._kept, live._pinned))
+    for node in tree.nodes():
+        assert (node.keeps, node.pins) == (keeps[node], pins[node])
+        assert not (node.released and (node.keeps or node.locks))
+    assert tree.pinned_count == sum(len(n.key) for n in tree.nodes() if n.pins) <= PINNED_SHARE * engine._scheduler.pool.size
+
+
+def path(node) -> list:
+    nodes = []
+    while node.parent is not None:
+        nodes.append(node)
+        node = node.parent
+    return nodes
 
 
 def run_alone(request):
@@ -108,10 +128,23 @@ class FaultyModel(DryModel):
         return logits
 
 
+def random_hint(engine: Engine, rng: random.Random, trunks: list[list[int]], handles: list[int]):
+    """Any hint, with handles that live, are over or were never given."""
+    ids = tuple(rng.choice(trunks)[: rng.randint(0, 30)] + [rng.randint(0, 1) for _ in range(rng.randint(0, 3))])
+    kind = rng.random()
+    if kind < 0.2:
+        return Pin(ids)
+    if kind < 0.5 and handles:
+        return Release(rng.choice(handles))
+    handles.append(engine.reserve())
+    return Prefill(handles[-1], ids) if kind < 0.7 else Keep(rng.choice(handles), ids, rng.choice([None, 0, 3]))
+
+
 def drive(engine: Engine, rng: random.Random, steps: int = 250):
-    """Random requests, each ends; returns them and their last events, and which were cancelled."""
+    """Random requests, each ends, among random hints; returns them and their last events, and which were cancelled."""
     trunks = [[rng.randint(0, 1) for _ in range(30)] for _ in range(3)]
     requests, ends, cancelled = {}, {}, set()
+    handles: list[int] = []
     step = 0
     while step < steps or engine.busy:
         step += 1
@@ -124,10 +157,16 @@ def drive(engine: Engine, rng: random.Random, steps: int = 250):
             engine.cancel(ticket)
             engine.cancel(ticket)
             cancelled.add(ticket)
+        if rng.random() < 0.3:
+            engine.hint(random_hint(engine, rng, trunks, handles))
         for event in engine.step():
             assert event.ticket not in ends
             ends[event.ticket] = event
         check_invariants(engine)
+    for handle in handles:
+        engine.hint(Release(handle))
+    assert not engine._live._kept
+    ends = {ticket: end for ticket, end in ends.items() if ticket not in handles}
     assert sorted(ends) == sorted(requests)
     assert engine.stats.used_slots == 0
     pool, tree = engine._scheduler.pool, engine._scheduler.tree
