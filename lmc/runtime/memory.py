@@ -17,9 +17,12 @@ _UNKNOWN = 2 << 30
 _LEAST_TOKENS = 256
 
 
-def default_slots(slot_bytes: int, max_positions: int, *, root: Path = Path("/")) -> int:
-    """Size of the pool in tokens.  A pool that holds 64 contexts of full length is large enough for anything."""
-    size = min(available_bytes(root) // _SHARE, _MOST) // slot_bytes
+def default_slots(slot_bytes: int, max_positions: int, *, reserved: int = 0, root: Path = Path("/")) -> int:
+    """Size of the pool in tokens.  A pool that holds 64 contexts of full length is large enough for anything.
+
+    reserved: bytes that the weights will take
+    """
+    size = min(max(0, available_bytes(root) - reserved) // _SHARE, _MOST) // slot_bytes
     return max(_LEAST_TOKENS, min(size, 64 * max_positions))
 
 

@@ -26,7 +26,7 @@ _DRY_SLOTS = 1 << 18
 def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "float32", deterministic: bool = False,
                  pool_tokens: int | None = None, reuse: bool = True, jump: str = "exact", progress: Progress = silent,
                  say: Callable[[str], None] | None = None) -> Session:
-    """Load a model and start its engine.
+    """Open a model and start its engine.  Weights are read when something is first computed.
 
     model: a short name, a folder or a hub id; cache: where fetched models and masks of constraints are kept;
     pool_tokens: size of the key-value pool; reuse: whether prompts share what was computed before;
@@ -51,6 +51,7 @@ def _open_stand_in(pool_tokens: int | None, reuse: bool, jump: str) -> Session:
 def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_tokens: int | None, reuse: bool,
                 jump: str, progress: Progress, say: Callable[[str], None] | None) -> Session:
     # What reads model files is not needed by the stand-in, and takes long to import.
+    from lmc.runtime.model.lazy import lazy_model
     from lmc.runtime.model.load import load_model
     from lmc.runtime.model.registry import resolve_model
     from lmc.runtime.template import load_template
@@ -59,11 +60,13 @@ def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_t
     folder = resolve_model(model, cache, progress=progress)
     tokenizer = load_tokenizer(folder)
     template = load_template(folder, tokenizer)
-    loaded = load_model(folder, dtype=dtype, deterministic=deterministic)
-    slots = pool_tokens or default_slots(loaded.slot_bytes(), loaded.max_positions)
+    # A promise about bits is tried out at once, and that needs the weights.
+    opened = load_model(folder, dtype=dtype, deterministic=True) if deterministic else lazy_model(folder, dtype=dtype)
+    to_come = 0 if deterministic else opened.weight_bytes
+    slots = pool_tokens or default_slots(opened.slot_bytes(), opened.max_positions, reserved=to_come)
     if say is not None:
         for warning in template.warnings if template is not None else ():
             say(render(warning, None))
-        size = slots * loaded.slot_bytes() / 2**20
-        say(f"pool of {slots:,} tokens ({size:,.0f} MiB), context {min(slots, loaded.max_positions):,}")
-    return Session(loaded, tokenizer, template, slots=slots, name=model, cache=reuse, jump=jump, masks=cache / "masks")
+        size = slots * opened.slot_bytes() / 2**20
+        say(f"pool of {slots:,} tokens ({size:,.0f} MiB), context {min(slots, opened.max_positions):,}")
+    return Session(opened, tokenizer, template, slots=slots, name=model, cache=reuse, jump=jump, masks=cache / "masks")

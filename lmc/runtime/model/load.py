@@ -21,7 +21,7 @@ from lmc.runtime.model.linear import ExactLinear, Linear, exact_range
 from lmc.runtime.model.llama import Layer, Llama
 from lmc.runtime.model.weights import StoredTensor, find_tensors, read_tensors
 
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 
 
@@ -31,13 +31,8 @@ def load_model(folder: Path, *, dtype: str = "float32", deterministic: bool = Fa
     deterministic: a row's bits do not depend on neighbours or chunking, at some cost in speed.
     Raises `LmcError` (E0804, E0806, E0811 to E0816) naming the file and the key or tensor at fault.
     """
-    folder = Path(folder)
-    if dtype not in _DTYPES:
-        raise LmcError(Diagnostic("E0811", f"the dtype `{dtype}` is not supported", None, help="float32 or bfloat16"))
-    config = read_config(folder)
-    shapes = expected_shapes(config)
-    stored = _checked(folder, config, shapes, find_tensors(folder))
-    weights = _Weights(read_tensors(stored), _DTYPES[dtype], deterministic)
+    config, stored = _openable(Path(folder), dtype)
+    weights = _Weights(read_tensors(stored), DTYPES[dtype], deterministic)
     if config.tied:
         weights.drop_tied_head(folder)
     model = _build(config, weights)
@@ -45,6 +40,18 @@ def load_model(folder: Path, *, dtype: str = "float32", deterministic: bool = Fa
     if deterministic:
         check_exact(model)
     return model
+
+
+def check_model(folder: Path, *, dtype: str = "float32") -> ModelConfig:
+    """Every check of `load_model` but that of `deterministic`, and no weights read.  Raises as it does."""
+    return _openable(Path(folder), dtype)[0]
+
+
+def _openable(folder: Path, dtype: str) -> tuple[ModelConfig, list[StoredTensor]]:
+    if dtype not in DTYPES:
+        raise LmcError(Diagnostic("E0811", f"the dtype `{dtype}` is not supported", None, help="float32 or bfloat16"))
+    config = read_config(folder)
+    return config, _checked(folder, config, expected_shapes(config), find_tensors(folder))
 
 
 def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
