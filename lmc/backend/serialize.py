@@ -22,7 +22,7 @@ from lmc.diagnostics import CompileError, Diagnostic
 #: The line end is damaged by transfers that take the file for text, which the first look then finds.
 MAGIC = b"LMPC\r\n"
 #: Raised when a program of the old version would be misread.
-VERSION = 1
+VERSION = 2
 #: Bytes of JSON text; a small file can unpack to a thousand times its size.
 MAX_TEXT = 256 * 2**20
 
@@ -58,7 +58,7 @@ def _payload(data: bytes) -> bytes:
         raise BadData("it does not begin with the mark of one")
     version = int.from_bytes(data[len(MAGIC):len(MAGIC) + 2], "little")
     if version != VERSION:
-        age = "a newer" if version > VERSION else "another"
+        age = "a newer" if version > VERSION else "an older"
         raise BadData(f"it has format {version}, of {age} version of lmc; this one reads format {VERSION}")
     payload = data[_HEADER:]
     if hashlib.sha256(payload).digest() != data[_HEADER - 32:_HEADER]:
