@@ -9,10 +9,12 @@ A step extends some requests by some tokens: prefill chunks, decoding and scorin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
 
@@ -26,12 +28,15 @@ class Row:
         A slot may hold a token that another row of this same step computes: all keys and values of a layer are written before its
         attention reads.
     outputs: indexes into `tokens` whose logits are wanted
+    few: for each output the sorted ids of which one will be drawn, or None where it may be any; the logits of other ids need not be
+        computed and may be -inf.  Empty: None for all
     """
 
     tokens: list[int]
     start: int
     slots: list[int]
     outputs: list[int]
+    few: Sequence[np.ndarray | None] = ()
 
 
 class Model(Protocol):
@@ -47,4 +52,6 @@ class Model(Protocol):
         """Bytes of keys and values per slot."""
 
     def forward(self, rows: list[Row]) -> torch.Tensor:
-        """Compute the rows' tokens.  Returns logits: (number of outputs over all rows in order, vocab) float32."""
+        """Compute the rows' tokens.  Returns logits: (number of outputs over all rows in order, vocab) float32.
+
+        A logit that `Row.few` asks for has the bits that it has where all are asked for."""

@@ -14,6 +14,7 @@ character is dropped.  This file knows neither slots nor batches, and draws noth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ from lmc.runtime.request import Finish, Generated, GenerateRequest, TokenLogprob
 from lmc.runtime.token_sets import TokenSets
 
 _NO_IDS = np.empty(0, np.int64)
+# Half of the steps of real JSON allow at most 300 tokens, nearly all others half of the vocabulary.
+_FEW = 1000
 
 
 class Place(NamedTuple):
@@ -123,6 +126,26 @@ class Generation:
             if self._end_token_may_come():
                 ids = _merged(ids, self._sets.ends)
         return ids, _NO_IDS
+
+    def few(self, guesses: Sequence[int]) -> list[np.ndarray | None]:
+        """For the next token and those behind each guess: sorted ids among which it is sure to be, None where those are many."""
+        if self.request.constraint is None or self.request.logprobs:
+            return [None] * (1 + len(guesses))
+        found, place = [], self.place
+        for guess in guesses:
+            found.append(self._few_at(place))
+            place = self.advanced(place, guess)
+            assert place is not None, "a guess that is not legal"
+        return [*found, self._few_at(place)]
+
+    def _few_at(self, place: Place) -> np.ndarray | None:
+        constraint = self.request.constraint
+        ids = constraint.allowed(place.state, place.heal)
+        if len(ids) <= _FEW and not place.heal and constraint.accepting(place.state):
+            ids = _merged(ids, self._sets.ends)
+            if self.request.follow:
+                ids = _merged(ids, self._sets.starting_with(self.request.follow))
+        return ids if len(ids) <= _FEW else None
 
     def accept(self, token: int, record: TokenLogprob | None = None) -> bool:
         """Go on by a token that was allowed.  Returns whether the generation is over; a token that only ends it is not in `ids`."""

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from lmc.runtime.batch import Row
 from lmc.runtime.model.attention import Tile, attend, plan_tiles
 from lmc.runtime.model.config import ModelConfig
+from lmc.runtime.model.head import Head
 from lmc.runtime.model.linear import ExactLinear, Linear
 from lmc.runtime.model.rope import rope_table, rotate
 
@@ -51,7 +52,7 @@ class _Step:
 class Llama:
     """A `lmc.runtime.batch.Model`.  `allocate` comes before the first `forward`.
 
-    embedding: (vocab, hidden) of the compute dtype; head: hidden -> vocab; final_norm: (hidden,) float32
+    embedding: (vocab, hidden) of the compute dtype; final_norm: (hidden,) float32
     deterministic: a row's logits have the same bits alone, in any batch, and however its prompt is cut into chunks
     """
 
@@ -59,7 +60,7 @@ class Llama:
                  "pool_k", "pool_v", "cosines", "sines")
 
     def __init__(self, config: ModelConfig, embedding: torch.Tensor, layers: list[Layer], final_norm: torch.Tensor,
-                 head: Linear | ExactLinear, *, deterministic: bool):
+                 head: Head, *, deterministic: bool):
         self.config, self.dtype, self.deterministic = config, embedding.dtype, deterministic
         self.vocab_size, self.max_positions = config.vocab_size, config.max_positions
         self.embedding, self.layers, self.final_norm, self.head = embedding, layers, final_norm, head
@@ -93,7 +94,7 @@ class Llama:
         x = rms_norm(x.index_select(0, wanted), self.final_norm, self.config.norm_eps)
         if len(wanted) == 0:
             return torch.empty(0, self.vocab_size)
-        return self.head(x.to(self.dtype)).float()
+        return self.head(x.to(self.dtype), [ids for row in rows for ids in row.few or [None] * len(row.outputs)])
 
     def _step(self, rows: list[Row]) -> _Step:
         positions = torch.from_numpy(np.concatenate([np.arange(row.start, row.start + len(row.tokens)) for row in rows]))

@@ -17,6 +17,7 @@ import torch
 from lmc.diagnostics import Diagnostic, LmcError
 from lmc.runtime.model.config import ModelConfig, read_config
 from lmc.runtime.model.exact import check_exact
+from lmc.runtime.model.head import Head
 from lmc.runtime.model.linear import ExactLinear, Linear, exact_range
 from lmc.runtime.model.llama import Layer, Llama
 from lmc.runtime.model.weights import StoredTensor, find_tensors, read_tensors
@@ -163,7 +164,8 @@ def _build(config: ModelConfig, weights: _Weights) -> Llama:
     with torch.inference_mode():
         embedding = weights.matrix(_EMBEDDING)
         layers = [_layer(weights, f"model.layers.{number}.") for number in range(config.layers)]
-        head = weights.product(embedding if config.tied else weights.matrix(_HEAD), None)
+        product = weights.product(embedding if config.tied else weights.matrix(_HEAD), None)
+        head = Head(product, embedding if config.tied else None)
         final_norm = weights.norm("model.norm.weight")
     return Llama(config, embedding, layers, final_norm, head, deterministic=weights.deterministic)
 
