@@ -26,9 +26,15 @@ from lmc.parser.check.model import (
 from lmc.regex.build import compile_regex
 from lmc.regex.dfa import START, ByteDfa
 from lmc.regex.grammar import Grammar
+from lmc.regex.json_nodes import bare_string
+from lmc.regex.nodes import Words
+from lmc.regex.numbers import FLOAT, INT, int_range
 from lmc.regex.parse import RegexError
 from lmc.regex.schema import compile_type, schema_constraint
-from lmc.types import NONE, STR, Field, LiteralT, RecordT, StrT, Type, UnionT, spell_type
+from lmc.regex.spell import spell
+from lmc.types import (
+    NONE, STR, BoolT, Field, FloatT, IntT, LiteralT, RangeT, RecordT, StrT, Type, UnionT, spell_type,
+)
 from lmc.values import text_of
 
 # A hover is read at a glance; a longer schema is cut.
@@ -140,17 +146,40 @@ def _constraint(analysis: Analysis, call: GenCall) -> _Constraint | None:
             return "JSON Schema", _pretty(text), "json", lambda: schema_constraint(text)
     if call.type == STR:
         return None
-    if isinstance(call.type, StrT) and call.type.regex is not None:
-        return "Regex", call.type.regex, "regex", lambda: compile_type(call.type)
-    if isinstance(call.type, LiteralT):
-        pattern = "|".join(_escape(text_of(value)) for value in call.type.values)
-        return "Regex", pattern, "regex", lambda: compile_type(call.type)
+    pattern = _regex_of(call.type)
+    if pattern is not None:
+        return f"Regex{_lengths(call.type)}", pattern, "regex", lambda: compile_type(call.type)
     schema = json.dumps(json_schema(call.type), indent=2, ensure_ascii=False)
     return "JSON Schema", schema, "json", lambda: compile_type(call.type)
 
 
-def _escape(text: str) -> str:
-    return re.sub(r"([\\.^$*+?()\[\]{}|])", r"\\\1", text).replace("\n", r"\n")
+def _regex_of(type: Type) -> str | None:
+    """The regex of a type whose values are no JSON of several parts."""
+    match type:
+        case StrT(regex=str() as pattern):
+            return pattern
+        case StrT():
+            return spell(bare_string(type.min_len, type.max_len))
+        case LiteralT(values):
+            return spell(Words(tuple(text_of(value) for value in values)))
+        case BoolT():
+            return "true|false"
+        case RangeT(low, high):
+            return spell(int_range(low, high))
+        case IntT():
+            return spell(INT)
+        case FloatT():
+            return spell(FLOAT)
+    return None
+
+
+def _lengths(type: Type) -> str:
+    """The lengths that hold beside a regex: one pattern for both would say neither."""
+    if not isinstance(type, StrT) or type.regex is None or (type.min_len, type.max_len) == (None, None):
+        return ""
+    if type.max_len is None:
+        return f", at least {type.min_len} characters"
+    return f", {type.min_len or 0} to {type.max_len} characters"
 
 
 def _constant(analysis: Analysis, expr: ast.Expr) -> str | None:

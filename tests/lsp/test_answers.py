@@ -273,3 +273,26 @@ def test_without_the_extra_the_command_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = CliRunner().invoke(lsp, [])
     assert result.exit_code == 2 and "pip install 'lmc[lsp]'" in result.output
+
+
+@pytest.mark.parametrize("type, shown", [
+    ("1..5", "Regex\n```regex\n[1-5]\n```\nAutomaton: 2 states."),
+    ("8..12", "[89]|1[0-2]"),
+    ("str(max_len=5)", r"[\s\S]{0,5}"),
+    ("str(min_len=2)", r"[\s\S]{2,}"),
+    ('str(regex=r"[a-z]+", min_len=2, max_len=4)', "Regex, 2 to 4 characters\n```regex\n[a-z]+\n"),
+    ('str(regex=r"[a-z]+", min_len=2)', "Regex, at least 2 characters"),
+    ("int", "-?[1-9][0-9]{0,17}|0"),
+    ("float", r"(\.[0-9]{1,15})?"),
+    ("bool", "true|false"),
+    ('"a.b" | "c"', r"a\.b|c"),
+    ("1..3 | None", '"minimum": 1'),
+    ("list[1..3]", '"type": "array"'),
+    ("str", "Free text: no constraint."),
+])
+def test_a_generation_shows_its_regex_or_schema(tmp_path, type, shown):
+    """Hover with the compiled regex or schema of a `gen`. (Issue 3)"""
+    text = f"def main():\n    raw:\n        \"x\"\n        value = gen({type})\n    print(value)\n"
+    analysis = analyse("main.lmp", None, lambda path: text)
+    found = hover(analysis, 4, 18)
+    assert found is not None and shown in found[0], found
