@@ -16,7 +16,7 @@ from lmc.backend.dfa_data import constraint_from_data, constraint_to_data
 from lmc.backend.program import (
     CodeBlock, ExternInfo, FunctionCode, Input, Instruction, ParameterInfo, Program, Register,
 )
-from lmc.diagnostics import Span
+from lmc.diagnostics import Inlined, Span
 from lmc.ir.core import FieldKind, op_fields
 from lmc.ir.ops import OPS
 from lmc.type_text import TypeTextError, named_type_from_data, named_type_to_data, parse_type, type_to_data
@@ -83,11 +83,12 @@ class _Writer:
             "span": self._span(i.span),
         }
 
-    def _span(self, span: Span | None) -> list[int] | None:
+    def _span(self, span: Span | None) -> list[Any] | None:
         if span is None:
             return None
         file = self.files.setdefault(span.file, len(self.files))
-        return [file, span.line, span.column, span.end_line, span.end_column]
+        place = [file, span.line, span.column, span.end_line, span.end_column]
+        return place + [[c.function, c.site, self._span(c.span)] for c in span.calls]
 
 
 def _params(params: tuple[ParameterInfo, ...]) -> list[dict[str, Any]]:
@@ -216,10 +217,15 @@ class _Reader:
     def _span(self, data: list[Any] | None) -> Span | None:
         if data is None:
             return None
-        numbers = tuple(map(count, data))
+        numbers = tuple(map(count, data[:5]))
         if len(numbers) != 5 or numbers[0] >= len(self.files):
             raise BadData("a place that is in no file")
-        return Span(self.files[numbers[0]], *numbers[1:])
+        return Span(self.files[numbers[0]], *numbers[1:], calls=tuple(map(self._inlined, data[5:])))
+
+    def _inlined(self, data: Any) -> Inlined:
+        if not isinstance(data, list) or len(data) != 3 or not isinstance(data[2], (list, type(None))) or len(data[2] or ()) > 5:
+            raise BadData("an inlined call that is none")
+        return Inlined(text(data[0]), text(data[1]), self._span(data[2]))
 
 
 def _named(items: tuple[Any, ...], what: str) -> dict[str, Any]:

@@ -10,8 +10,9 @@ A program as IR (`lmc compile --emit-ir`):
       control.return(%answer)
     }
 
-`site` names a place in its function (an ordinal, prefixed by the call site where a callee was inlined).  With the indexes of the
-loops and branches around it, it keys the random numbers, so that no pass may change a site.  Attributes of a role hold a `Role`.
+`site` names a place in its function (an ordinal, prefixed by the call's site where a callee was inlined).  With the sites of the
+calls, loops and branches around and their indexes it is a path, which keys the random numbers, so that no pass may change a path.
+Attributes of a role hold a `Role`.
 """
 
 from __future__ import annotations
@@ -304,6 +305,10 @@ class RecordMake(Op):
     """A record of the result's type; one operand for each field, in order."""
 
     values: tuple[Operand, ...]
+
+#: Ops whose regions have a path of their own, by site and index.
+ROUNDS = (Fork, Branches, Map, For, While)
+
 
 
 @op("record.get")

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable
 from enum import Enum
 
+from lmc.diagnostics import Span
 from lmc.ir.core import (
     Block, Extern, FieldKind, Function, Literal, Module, Op, Operand, OpField, Parameter, Value, op_fields,
 )
@@ -100,8 +101,10 @@ class _FunctionPrinter:
         return f"%{self.names[arg]}: {arg.type}{_default(param.default) if param else ''}"
 
     def _place(self, node: Op | Function) -> str:
-        s = node.span
-        return f" loc({_json(s.file)}:{s.line}:{s.column}-{s.end_line}:{s.end_column})" if self.locations and s else ""
+        if not self.locations or node.span is None:
+            return ""
+        calls = (f", {symbol(c.function)} {_json(c.site)} {_location(c.span) if c.span else 'none'}" for c in node.span.calls)
+        return f" loc({_location(node.span)}{''.join(calls)})"
 
     def _ops(self, block: Block, indent: str) -> None:
         for op in block.ops:
@@ -148,6 +151,10 @@ class _FunctionPrinter:
 
 
 def literal_type(literal: Literal) -> Type:
+def _location(s: Span) -> str:
+    return f"{_json(s.file)}:{s.line}:{s.column}-{s.end_line}:{s.end_column}"
+
+
     """The type that a literal has unless another is written."""
     return {str: STR, bool: BOOL, int: INT, float: FLOAT, type(None): NONE}[type(literal.value)]
 

@@ -8,10 +8,11 @@ bounded.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
-from lmc.diagnostics import LmcError, Span
+from lmc.diagnostics import Inlined, LmcError, Span
 from lmc.ir.core import (
     Block, Extern, FieldKind, Function, Literal, Module, Op, Operand, OpField, Parameter, Value, op_fields,
 )
@@ -310,6 +311,15 @@ class _Reader:
         self.cursor.expect(")")
         return Span(file, *numbers)
 
+        span, calls = self._span(), []
+        while self.cursor.accept(","):
+            function = self.cursor.expect_kind(Kind.SYMBOL, "the function that was inlined").text
+            site = self.cursor.expect_kind(Kind.STRING, "the site of its call").text
+            calls.append(Inlined(function, site, None if self.cursor.accept("none", Kind.WORD) else self._span()))
+        self.cursor.expect(")")
+        return replace(span, calls=tuple(calls))
+
+    def _span(self) -> Span:
     # ------------------------------------------------------ types and literals
 
     def _type(self) -> Type:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from lmc.diagnostics import Diagnostic, LmcError
 from lmc.ir.core import Block, Function, Module, Op, Value, blocks, op_fields, operands
 from lmc.ir.fits import fits
-from lmc.ir.ops import Branches, Break, Continue, Fail, For, Fork, Map, Return, While, Yield
+from lmc.ir.ops import ROUNDS, Branches, Break, Continue, Fail, For, Fork, Map, Return, While, Yield
 from lmc.ir.rules import Tables, problems_of, yields_of
 from lmc.types import CONTEXT, NeverT, Type
 
@@ -60,7 +60,7 @@ class _FunctionVerifier:
         self.found: list[Diagnostic] = []
         self.visible: set[Value] = set()
         self.defined: set[Value] = set()
-        self.sites: set[str] = set()
+        self.sites: dict[Op | None, set[str]] = {}
 
     def problems(self) -> list[Diagnostic]:
         self._signature()
@@ -103,7 +103,7 @@ class _FunctionVerifier:
             if isinstance(operand, Value) and operand not in self.visible:
                 where = "outside its block" if operand in self.defined else "before it is defined"
                 self._say(op, f"`%{operand.name}` is used {where}")
-        self._site(op)
+        self._site(op, around)
         for message in problems_of(op, self.tables):
             self._say(op, message)
         if op.terminator:
@@ -111,12 +111,15 @@ class _FunctionVerifier:
         for inner in blocks(op):
             self._block(inner, op, (*around, op))
 
-    def _site(self, op: Op) -> None:
+    def _site(self, op: Op, around: tuple[Op, ...]) -> None:
         if not any(f.name == "site" for f in op_fields(type(op))):
             return
-        if op.site in self.sites or not op.site:
-            self._say(op, f"the site {op.site!r} is not unique in its function")
-        self.sites.add(op.site)
+        # Rounds and branches have paths of their own, so that inlined code keeps its sites in them.
+        region = next((o for o in reversed(around) if isinstance(o, ROUNDS)), None)
+        sites = self.sites.setdefault(region, set())
+        if op.site in sites or not op.site:
+            self._say(op, f"the site {op.site!r} is not unique in its function or round")
+        sites.add(op.site)
 
     # -------------------------------------------------------------- terminators
 

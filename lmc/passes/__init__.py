@@ -17,6 +17,7 @@ from lmc.ir.core import Module
 from lmc.ir.verifier import verify
 from lmc.passes.dead_code import dead_code
 from lmc.passes.fold import fold
+from lmc.passes.inline_parts import inline_parts
 from lmc.passes.merge_text import merge_text
 from lmc.passes.parallelise import parallelise
 
@@ -38,6 +39,8 @@ class Step:
 
 
 LOCAL: tuple[Step, ...] = (
+    # First: what stands in two functions is seen together by all that come after.
+    Step(inline_parts, 2),
     # Makes literals of what the others look at, and brings branches to the surface that are always taken.
     Step(fold, 1),
     # After `fold`, which shows it the runs of appends as they will be.
@@ -50,6 +53,7 @@ LOCAL: tuple[Step, ...] = (
 
 # Over the network there is no cache to fill and none to keep: the passes that speak to the engine are left out.
 API: tuple[Step, ...] = (
+    Step(inline_parts, 2),
     Step(fold, 1),
     Step(merge_text, 1),
     Step(parallelise, 1),
