@@ -283,6 +283,10 @@ class ExternCall(Op):
     pure: bool = False
 
 
+#: Ops whose regions have a path of their own, by site and index.
+ROUNDS = (Fork, Branches, Map, For, While)
+
+
 # --------------------------------------------------------------------- values
 
 
@@ -305,10 +309,6 @@ class RecordMake(Op):
     """A record of the result's type; one operand for each field, in order."""
 
     values: tuple[Operand, ...]
-
-#: Ops whose regions have a path of their own, by site and index.
-ROUNDS = (Fork, Branches, Map, For, While)
-
 
 
 @op("record.get")

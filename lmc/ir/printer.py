@@ -150,11 +150,11 @@ class _FunctionPrinter:
                 yield f"{field.name} = {value.value if isinstance(value, Enum) else _json(value)}"
 
 
-def literal_type(literal: Literal) -> Type:
 def _location(s: Span) -> str:
     return f"{_json(s.file)}:{s.line}:{s.column}-{s.end_line}:{s.end_column}"
 
 
+def literal_type(literal: Literal) -> Type:
     """The type that a literal has unless another is written."""
     return {str: STR, bool: BOOL, int: INT, float: FLOAT, type(None): NONE}[type(literal.value)]
 

@@ -298,6 +298,15 @@ class _Reader:
         if not self.cursor.accept("loc", Kind.WORD):
             return None
         self.cursor.expect("(")
+        span, calls = self._span(), []
+        while self.cursor.accept(","):
+            function = self.cursor.expect_kind(Kind.SYMBOL, "the function that was inlined").text
+            site = self.cursor.expect_kind(Kind.STRING, "the site of its call").text
+            calls.append(Inlined(function, site, None if self.cursor.accept("none", Kind.WORD) else self._span()))
+        self.cursor.expect(")")
+        return replace(span, calls=tuple(calls))
+
+    def _span(self) -> Span:
         file = self.cursor.expect_kind(Kind.STRING, "the file's name in quotes").text
         # `2-3` is read as the numbers 2 and -3.
         numbers = []
@@ -308,18 +317,8 @@ class _Reader:
             if not token.text.lstrip("-").isdecimal():
                 self.cursor.fail_at(token, "a line or column is a whole number")
             numbers.append(abs(int(token.text)))
-        self.cursor.expect(")")
         return Span(file, *numbers)
 
-        span, calls = self._span(), []
-        while self.cursor.accept(","):
-            function = self.cursor.expect_kind(Kind.SYMBOL, "the function that was inlined").text
-            site = self.cursor.expect_kind(Kind.STRING, "the site of its call").text
-            calls.append(Inlined(function, site, None if self.cursor.accept("none", Kind.WORD) else self._span()))
-        self.cursor.expect(")")
-        return replace(span, calls=tuple(calls))
-
-    def _span(self) -> Span:
     # ------------------------------------------------------ types and literals
 
     def _type(self) -> Type:
