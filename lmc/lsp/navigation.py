@@ -128,5 +128,5 @@ def outline(file: ast.File) -> Iterator[Entry]:
             case ast.Import(path=path, alias=alias):
                 name = alias.text if alias is not None else path.plain or "import"
                 yield Entry(name, Outline.IMPORT, item.span, (alias or path).span, "import")
-            case ast.BrokenItem(name=ast.Identifier() as name, kind=word) if word in _BROKEN:
+            case ast.BrokenItem(names=(name, *_), kind=word) if word in _BROKEN:
                 yield Entry(name.text, _BROKEN[word], item.span, name.span, "has errors")

@@ -8,19 +8,18 @@ Every item is parsed alone, so one broken function does not hide the mistakes of
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from dataclasses import dataclass
 
 from lark import UnexpectedInput
 
 from lmc.diagnostics import Diagnostic, Span
-from lmc.parser import words
 from lmc.parser.ast import BrokenItem, Expr, File, Hole, Identifier, Item
 from lmc.parser.build import MAX_DEPTH, build, too_deep
 from lmc.parser.builder import Builder
 from lmc.parser.failure import Failure, repairs
 from lmc.parser.grammar import parse_tree
+from lmc.parser.headers import read_header
 from lmc.parser.layout import Layout, scan
 from lmc.parser.places import Places
 from lmc.parser.read import read_source
@@ -136,26 +135,9 @@ class _ItemParser:
 
     def _broken(self, source: ItemSource) -> BrokenItem:
         span = self.places.span(source.start, source.end)
-        kind, name = _head(self.layout.code.masked[source.start : source.end])
-        if name is None or words.reserved(name[0]):
-            return BrokenItem(span, kind, None)
-        start = source.start + name[1]
-        return BrokenItem(span, kind, Identifier(self.places.span(start, start + len(name[0])), name[0]))
-
-
-_HEAD = re.compile(r"(?:pure +)?(?P<kind>extern|def|part|type) +(?:def +)?(?P<name>[^\W\d]\w*)")
-_CONSTANT = re.compile(r"(?P<name>[^\W\d]\w*) *[:=]")
-_IMPORT = re.compile(r"import\b.*\bas +(?P<name>[^\W\d]\w*)")
-
-
-def _head(masked: str) -> tuple[str, tuple[str, int] | None]:
-    """The kind of a broken item, and its name with its offset where they can be read."""
-    for kind, pattern in ((None, _HEAD), ("import", _IMPORT), ("constant", _CONSTANT)):
-        found = pattern.match(masked)
-        if found:
-            return kind or found["kind"], (found["name"], found.start("name"))
-    word = re.match(r"\w*", masked)
-    return (word[0] if word else ""), None
+        header = read_header(self.layout.code.masked[source.start : source.end])
+        starts = [(name, source.start + at) for name, at in header.names]
+        return BrokenItem(span, header.kind, tuple(Identifier(self.places.span(at, at + len(name)), name) for name, at in starts))
 
 
 def _next_failure(failure: Failure) -> Failure | None:

@@ -46,7 +46,7 @@ def test_a_broken_item_keeps_its_name_and_its_neighbours():
         "def last() -> int:\n    return 1\n"
     )
     items = parse_file("a.lmp", text).file.items
-    broken = [(item.kind, item.name.text) for item in items if isinstance(item, BrokenItem)]
+    broken = [(item.kind, item.names[0].text) for item in items if isinstance(item, BrokenItem)]
     assert broken == [("def", "first"), ("type", "Broken"), ("extern", "tool"), ("constant", "K")]
     assert items[-1].name.text == "last"
 
@@ -54,7 +54,7 @@ def test_a_broken_item_keeps_its_name_and_its_neighbours():
 def test_the_name_of_a_broken_item_has_its_place():
     item = parse_file("a.lmp", "X = 1\n\npure extern def tool(x:\n").file.items[1]
     assert isinstance(item, BrokenItem)
-    assert (item.name.text, item.name.span.line, item.name.span.column) == ("tool", 3, 17)
+    assert (item.names[0].text, item.names[0].span.line, item.names[0].span.column) == ("tool", 3, 17)
 
 
 def test_several_errors_in_one_function_are_all_reported():

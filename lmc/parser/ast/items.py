@@ -98,10 +98,10 @@ class Config(Item):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BrokenItem(Item):
-    """An item whose body did not parse, kept so that the names of its header stay known; `kind` as its keyword says."""
+    """An item that did not parse, kept so that the names of its header stay known; `kind` as its keyword says."""
 
     kind: str
-    name: Identifier | None
+    names: tuple[Identifier, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,22 +29,25 @@ RULES = Rules(infer, block)
 def declare_items(scope: FileScope) -> None:
     """Enter the names of all items; a name declared twice keeps its first meaning."""
     for item in scope.file.items:
-        if not isinstance(item, Declaration) or item.name is None:
-            continue
-        name = item.name.text
-        if name in BUILTIN_TYPES:
-            scope.facts.error("E0202", f"`{name}` is built in", item.name, "taken", "choose another name")
-        elif name in scope.items or name in scope.imported:
-            first = scope.items[name].name.span.line if name in scope.items else None
-            where = f"it is defined at line {first}" if first else "it is imported"
-            scope.facts.error("E0202", f"`{name}` is defined twice", item.name, where, "rename one of them")
-        else:
-            scope.items[name] = item
+        if isinstance(item, Declaration):
+            for name in item.names if isinstance(item, ast.BrokenItem) else (item.name,):
+                _enter(scope, item, name)
+
+
+def _enter(scope: FileScope, item: Declaration, at: ast.Identifier) -> None:
+    name = at.text
+    if name in BUILTIN_TYPES:
+        scope.facts.error("E0202", f"`{name}` is built in", at, "taken", "choose another name")
+    elif name in scope.items or name in scope.imported:
+        first = scope.items[name].span.line if name in scope.items else None
+        where = f"it is defined at line {first}" if first else "it is imported"
+        scope.facts.error("E0202", f"`{name}` is defined twice", at, where, "rename one of them")
+    else:
+        scope.items[name] = item
 
 
 def resolve_item(scope: FileScope, item: Declaration) -> Symbol:
     """The symbol that an item declares."""
-    assert item.name is not None
     match item:
         case ast.ConstDef():
             return _constant(scope, item)
@@ -57,7 +60,7 @@ def resolve_item(scope: FileScope, item: Declaration) -> Symbol:
             return _function(scope, item)
         case ast.ExternDef():
             return _extern(scope, item)
-    return BrokenSymbol(item.name.text, item.name.span)
+    raise AssertionError(item)
 
 
 def _type_symbol(scope: FileScope, item: ast.TypeAlias | ast.RecordDef, type: Type) -> Symbol:

@@ -15,7 +15,7 @@ from lmc.parser.check.model import BuiltinSymbol, ModuleSymbol, Symbol, TypeSymb
 from lmc.parser.check.suggest import nearest
 from lmc.types import BOOL, BUILTIN_RECORDS, CONTEXT, FLOAT, INT, NONE, STR
 
-#: Items that declare a name.
+#: Items that declare a name; one that is broken may declare several.
 Declaration = (
     ast.ConstDef | ast.TypeAlias | ast.RecordDef | ast.FunctionDef | ast.ExternDef | ast.BrokenItem
 )
@@ -60,7 +60,7 @@ class FileScope:
         item = self.items.get(name)
         if item is None:
             return None
-        if self.in_progress(name):
+        if self.in_progress(name) or isinstance(item, ast.BrokenItem):
             return BrokenSymbol(name, item.span)
         self.resolving.append(name)
         self.symbols[name] = self._resolve(self, item)
@@ -91,6 +91,8 @@ class FileScope:
     def member(self, expr: ast.Attribute) -> Symbol | None:
         """What `module.name` refers to; reports where it is nothing, and then gives None."""
         module = self.module_of(expr.value)
+        if module is None and isinstance(expr.value, ast.Name) and isinstance(self.lookup(expr.value.text), BrokenSymbol):
+            return BrokenSymbol(expr.name.text, expr.name.span)
         if module is None:
             self.facts.error("E0209", "only an imported file has names behind a dot here", expr)
             return None

@@ -25,11 +25,17 @@ from lmc.types import CONTEXT, ERROR, NONE, NeverT, Type
 def block(body: Body, statements: tuple[ast.Stmt, ...]) -> None:
     """Check statements in order; what follows a `return` is warned about once and checked all the same."""
     warned = not body.flow.live
-    for statement in statements:
+    for before, statement in zip((None, *statements), statements):
         if not body.flow.live and not warned:
-            body.facts.warn("W109", "this is never reached", statement, "the statement before it always leaves")
             warned = True
+            if not _in_doubt(body, before):
+                body.facts.warn("W109", "this is never reached", statement, "the statement before it always leaves")
         _statement(body, statement)
+
+
+def _in_doubt(body: Body, statement: ast.Stmt | None) -> bool:
+    """Whether it is a `match` on a value of a type that is wrong: nobody knows whether its cases are all there are."""
+    return isinstance(statement, ast.Match) and not known(body.facts.matches[statement].subject)
 
 
 def _statement(body: Body, statement: ast.Stmt) -> None:
