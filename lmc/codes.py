@@ -136,6 +136,7 @@ CODES: dict[str, str] = {
     "E0818": "no token may come next",
     "E0819": "a request is larger than the pool of keys and values",
     "E0820": "the model failed in a forward pass",
+    "E0822": "the native kernels cannot run",
     "E0831": "the program called `fail`",
     "E0832": "an assertion failed",
     "E0833": "an operation failed on these values",
@@ -174,4 +175,5 @@ CODES: dict[str, str] = {
     "W111": "a value that is not used",
     "W180": "a chat template that rewrites past turns",
     "W181": "rendering stops before the model is asked",
+    "W182": "torch computes in place of the native kernels",
 }

@@ -14,31 +14,43 @@ from pathlib import Path
 
 import torch
 
-from lmc.diagnostics import Diagnostic, LmcError
+from lmc.diagnostics import Diagnostic, LmcError, render
 from lmc.runtime.model.config import ModelConfig, read_config
 from lmc.runtime.model.exact import check_exact
 from lmc.runtime.model.head import Head
-from lmc.runtime.model.linear import ExactLinear, Linear, exact_range
+from lmc.runtime.model.kernels import choose_kernels, fallback_warning
 from lmc.runtime.model.llama import Layer, Llama
+from lmc.runtime.model.named_weights import EMBEDDING, HEAD, NamedWeights
+from lmc.runtime.model.native_llama import NativeLlama
+from lmc.runtime.model.pack_weights import pack_weights
 from lmc.runtime.model.weights import StoredTensor, find_tensors, read_tensors
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-_EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 
 
-def load_model(folder: Path, *, dtype: str = "float32", deterministic: bool = False) -> Llama:
+def load_model(folder: Path, *, dtype: str = "float32", deterministic: bool = False, kernels: str = "torch",
+               cache: Path | None = None) -> Llama | NativeLlama:
     """The model in `folder`, computing in `dtype` ("float32" or "bfloat16").
 
-    deterministic: a row's bits do not depend on neighbours or chunking, at some cost in speed.
-    Raises `LmcError` (E0804, E0806, E0811 to E0816) naming the file and the key or tensor at fault.
+    deterministic: a row's bits do not depend on neighbours or chunking; at some cost in speed with torch, always so natively.
+    kernels: "torch", "native", "native:LEVEL", or "auto": native where that can be, else torch with a warning
+    cache: the folder in which the native library is kept
+    Raises `LmcError` (E0804, E0806, E0811 to E0816, E0822) naming the file and the key or tensor at fault.
     """
-    config, stored = _openable(Path(folder), dtype)
-    weights = _Weights(read_tensors(stored), DTYPES[dtype], deterministic)
+    folder = Path(folder)
+    config, stored = _openable(folder, dtype)
+    chosen = choose_kernels(kernels, config, cache)
+    if (warning := fallback_warning(chosen)) is not None:
+        warnings.warn(render(warning, None), stacklevel=2)
+    weights = NamedWeights(read_tensors(stored), DTYPES[dtype], deterministic and chosen.library is None)
     if config.tied:
         weights.drop_tied_head(folder)
-    model = _build(config, weights)
+    if chosen.library is not None:
+        model = NativeLlama(pack_weights(config, weights), chosen.library, level=chosen.level, threads=chosen.threads)
+    else:
+        model = _build(config, weights)
     weights.assert_all_used()
-    if deterministic:
+    if weights.deterministic:
         check_exact(model)
     return model
 
@@ -57,11 +69,11 @@ def _openable(folder: Path, dtype: str) -> tuple[ModelConfig, list[StoredTensor]
 
 def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Name and shape of every tensor that the model needs, as Hugging Face spells them."""
-    shapes = {_EMBEDDING: (config.vocab_size, config.hidden), "model.norm.weight": (config.hidden,)}
+    shapes = {EMBEDDING: (config.vocab_size, config.hidden), "model.norm.weight": (config.hidden,)}
     for number in range(config.layers):
         shapes |= {f"model.layers.{number}.{name}": shape for name, shape in _layer_shapes(config).items()}
     if not config.tied:
-        shapes[_HEAD] = (config.vocab_size, config.hidden)
+        shapes[HEAD] = (config.vocab_size, config.hidden)
     return shapes
 
 
@@ -91,7 +103,7 @@ def _checked(folder: Path, config: ModelConfig, shapes: dict[str, tuple[int, ...
     again = "the weights do not fit config.json: fetch both from the same place"
     for name in sorted(set(shapes) - set(found)):
         help = again
-        if name == _HEAD:
+        if name == HEAD:
             help = "config.json says `tie_word_embeddings: false`; set it to true if the output matrix is the embedding"
         faults.append(Diagnostic("E0815", f"{folder}: the tensor `{name}` is missing", None, help=help))
     wanted = []
@@ -99,7 +111,7 @@ def _checked(folder: Path, config: ModelConfig, shapes: dict[str, tuple[int, ...
         # Older checkpoints store the rotary frequencies, which are computed; a tied model may repeat its embedding.
         if name.endswith(".rotary_emb.inv_freq"):
             continue
-        shape = shapes.get(_EMBEDDING if name == _HEAD and config.tied else name)
+        shape = shapes.get(EMBEDDING if name == HEAD and config.tied else name)
         fault = _tensor_fault(tensor, shape)
         if fault:
             faults.append(Diagnostic("E0815", f"{tensor.file}: the tensor `{name}` {fault}", None, help=again))
@@ -119,58 +131,17 @@ def _tensor_fault(tensor: StoredTensor, shape: tuple[int, ...] | None) -> str | 
     return None
 
 
-class _Weights:
-    """The tensors read, each to be taken once.  `ranges`: what `exact_range` found for matrices of a shape."""
-
-    __slots__ = ("tensors", "dtype", "deterministic", "ranges")
-
-    def __init__(self, tensors: dict[str, torch.Tensor], dtype: torch.dtype, deterministic: bool):
-        self.tensors, self.dtype, self.deterministic = tensors, dtype, deterministic
-        self.ranges: dict[tuple[torch.Size, bool], tuple[int, int]] = {}
-
-    def drop_tied_head(self, folder: Path) -> None:
-        """A tied model's own output matrix is not used: it is the embedding, as config.json says."""
-        head = self.tensors.pop(_HEAD, None)
-        if head is not None and not torch.equal(head, self.tensors[_EMBEDDING]):
-            warnings.warn(f"{folder}: config.json ties the output matrix to the embedding, but `{_HEAD}` differs from it; "
-                          "the embedding is used", stacklevel=3)
-
-    def assert_all_used(self) -> None:
-        assert not self.tensors, f"never used: {sorted(self.tensors)}"
-
-    def matrix(self, name: str) -> torch.Tensor:
-        return self.tensors.pop(name).to(self.dtype)
-
-    def norm(self, name: str) -> torch.Tensor | None:
-        return self.tensors.pop(name).float() if name in self.tensors else None
-
-    def linear(self, prefix: str, *names: str) -> Linear | ExactLinear:
-        """The product with the matrices `names`, one above the other."""
-        weight = torch.cat([self.matrix(f"{prefix}{name}.weight") for name in names])
-        biases = [self.matrix(f"{prefix}{name}.bias") for name in names if f"{prefix}{name}.bias" in self.tensors]
-        return self.product(weight, torch.cat(biases) if biases else None)
-
-    def product(self, weight: torch.Tensor, bias: torch.Tensor | None) -> Linear | ExactLinear:
-        product = Linear(weight, bias)
-        if not self.deterministic:
-            return product
-        key = (weight.shape, bias is not None)
-        if key not in self.ranges:
-            self.ranges[key] = exact_range(product, weight.shape[1], self.dtype)
-        return ExactLinear(product, *self.ranges[key])
-
-
-def _build(config: ModelConfig, weights: _Weights) -> Llama:
+def _build(config: ModelConfig, weights: NamedWeights) -> Llama:
     with torch.inference_mode():
-        embedding = weights.matrix(_EMBEDDING)
+        embedding = weights.matrix(EMBEDDING)
         layers = [_layer(weights, f"model.layers.{number}.") for number in range(config.layers)]
-        product = weights.product(embedding if config.tied else weights.matrix(_HEAD), None)
+        product = weights.product(embedding if config.tied else weights.matrix(HEAD), None)
         head = Head(product, embedding if config.tied else None)
         final_norm = weights.norm("model.norm.weight")
     return Llama(config, embedding, layers, final_norm, head, deterministic=weights.deterministic)
 
 
-def _layer(weights: _Weights, prefix: str) -> Layer:
+def _layer(weights: NamedWeights, prefix: str) -> Layer:
     return Layer(
         attention_norm=weights.norm(f"{prefix}input_layernorm.weight"),
         qkv=weights.linear(f"{prefix}self_attn.", "q_proj", "k_proj", "v_proj"),

@@ -1,0 +1,86 @@
+"""Which kernels compute a model: the native CPU step, or torch.
+
+    choose_kernels("auto", config, cache)            native where it can be, else torch with the reason
+    choose_kernels("native:avx2", config, cache)     the native step at one dispatch level, or an error
+    choose_kernels("torch", config, cache)           torch
+
+This file knows what the native step lacks; building it is the business of `lmc.runtime.native`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from lmc.diagnostics import Diagnostic, LmcError
+from lmc.runtime.model.config import ModelConfig
+from lmc.runtime.native.build import CannotBuild
+from lmc.runtime.native.library import Library, load_library
+
+#: The longest head that the native step has room for (`LONGEST_HEAD` in tokens.h).
+_LONGEST_HEAD = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """`library` is None where torch computes; `reason`: why, where that was not asked for."""
+
+    library: Library | None = None
+    level: str = ""
+    threads: int = 1
+    reason: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As people write it: "torch", or "native:amx"."""
+        return f"native:{self.level}" if self.library is not None else "torch"
+
+
+def choose_kernels(wanted: str, config: ModelConfig | None, cache: Path | None) -> Kernels:
+    """`wanted`: "auto", "native", "native:LEVEL" or "torch"; config: of the model, None for any; cache: where the library is kept.
+
+    Raises `LmcError` E0822 where native kernels are asked for and cannot run, E0841 for another word.
+    """
+    kind, _, level = wanted.partition(":")
+    if kind not in ("auto", "native", "torch") or level and kind != "native":
+        raise LmcError(Diagnostic("E0841", f"`kernels` is {wanted!r}, expected \"auto\", \"native\" or \"torch\"", None))
+    if kind == "torch":
+        return Kernels()
+    found = _native(level, config, cache)
+    if found.library is None and kind == "native":
+        raise LmcError(Diagnostic("E0822", f"the native kernels cannot run: {found.reason}", None,
+                                  help="`lmc doctor` shows what is there; with `--kernels torch` the model runs more slowly"))
+    return found
+
+
+def fallback_warning(kernels: Kernels) -> Diagnostic | None:
+    """What a user is told where torch computes and that was not asked for."""
+    if kernels.reason is None:
+        return None
+    return Diagnostic("W182", f"torch computes the model: {kernels.reason}", None,
+                      help="the native kernels are about three times as fast; `lmc doctor` shows what is there")
+
+
+def missing_feature(config: ModelConfig) -> str | None:
+    """What the model has and the native step lacks."""
+    if config.head_dim > _LONGEST_HEAD:
+        return f"the model's heads have {config.head_dim} numbers, the native step has room for {_LONGEST_HEAD}"
+    return None
+
+
+def _native(level: str, config: ModelConfig | None, cache: Path | None) -> Kernels:
+    lacking = missing_feature(config) if config is not None else None
+    if lacking is not None:
+        return Kernels(reason=lacking)
+    if cache is None:
+        return Kernels(reason="no cache folder was given to keep the library in")
+    try:
+        library = load_library(cache)
+    except CannotBuild as error:
+        return Kernels(reason=str(error))
+    levels = library.levels()
+    if level and level not in levels:
+        return Kernels(reason=f"this machine has no level `{level}`, only {', '.join(levels)}")
+    return Kernels(library, level or levels[0], torch.get_num_threads())

@@ -1,0 +1,41 @@
+"""From the tensors of a checkpoint to what the native step reads.
+
+This file knows the tensors' names within a layer, and nothing of the layout (`packed.py`) or of the step (`native_llama.py`).
+"""
+
+from __future__ import annotations
+
+import torch
+
+from lmc.runtime.model.config import ModelConfig
+from lmc.runtime.model.named_weights import EMBEDDING, HEAD, NamedWeights
+from lmc.runtime.model.native_llama import PackedLayer, PackedWeights
+from lmc.runtime.model.packed import pack, pack_gate_up, pad_lanes
+
+
+@torch.inference_mode()
+def pack_weights(config: ModelConfig, weights: NamedWeights) -> PackedWeights:
+    """Takes every tensor of the model out of `weights`."""
+    embedding = weights.matrix(EMBEDDING).contiguous()
+    layers = [_layer(weights, f"model.layers.{number}.") for number in range(config.layers)]
+    head = pack(embedding if config.tied else weights.matrix(HEAD))
+    return PackedWeights(config, embedding, layers, pad_lanes(weights.norm("model.norm.weight")), head)
+
+
+def _layer(weights: NamedWeights, prefix: str) -> PackedLayer:
+    attention, mlp = f"{prefix}self_attn.", f"{prefix}mlp."
+    return PackedLayer(
+        attention_norm=pad_lanes(weights.norm(f"{prefix}input_layernorm.weight")),
+        qkv=pack(*weights.stacked(attention, "q_proj", "k_proj", "v_proj")),
+        query_norm=_optional_norm(weights, f"{attention}q_norm.weight"),
+        key_norm=_optional_norm(weights, f"{attention}k_norm.weight"),
+        output=pack(*weights.stacked(attention, "o_proj")),
+        mlp_norm=pad_lanes(weights.norm(f"{prefix}post_attention_layernorm.weight")),
+        gate_up=pack_gate_up(*weights.stacked(mlp, "gate_proj", "up_proj")),
+        down=pack(*weights.stacked(mlp, "down_proj")),
+    )
+
+
+def _optional_norm(weights: NamedWeights, name: str) -> torch.Tensor | None:
+    norm = weights.norm(name)
+    return None if norm is None else pad_lanes(norm)

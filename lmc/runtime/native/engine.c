@@ -1,0 +1,92 @@
+/* Opening and closing: threads, scratch, and buffers that grow with the largest step. */
+
+#define _POSIX_C_SOURCE 200809L
+
+#include "engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 64 };
+
+int lmc_abi(void) { return LMC_ABI; }
+
+int64_t lmc_attention_bytes(int64_t head_dim, int64_t rows) {
+    // For the wider dtype; as `attend_tile` takes it: keys, values, scores, weights, parts and sums, tops and totals.
+    int64_t width = lmc_up(head_dim, LMC_LANES);
+    int64_t floats = LMC_SPAN * 2 * width + rows * LMC_SPAN * 2 + rows * width * 2 + rows * 2;
+    return lmc_up(floats * 4, LINE) + 8 * LINE;
+}
+
+static void *zeros(int64_t bytes) {
+    void *p = NULL;
+    if (posix_memalign(&p, LINE, (size_t)lmc_up(bytes, LINE)) != 0) return NULL;
+    return memset(p, 0, (size_t)lmc_up(bytes, LINE));
+}
+
+/* More queries in a tile share the packing of keys and values, but score more keys that they may not see. */
+static int64_t queries_of_a_tile(int64_t group) {
+    enum { ROWS = 96, MOST = 64 };
+    int64_t queries = ROWS / group;
+    return queries < 1 ? 1 : queries > MOST ? MOST : queries;
+}
+
+lmc_engine *lmc_open(const lmc_model *model, int level, int threads) {
+    // Asked of the processor each time: AMX works only after the kernel's permission.
+    if (!lmc_level_works(level)) return NULL;
+    lmc_engine *engine = calloc(1, sizeof *engine);
+    if (!engine) return NULL;
+    engine->model = *model;
+    engine->level = lmc_level_at(level);
+    engine->thread_count = threads;
+    engine->group = model->heads / model->kv_heads;
+    engine->tile_queries = queries_of_a_tile(engine->group);
+    engine->scratch_bytes = lmc_up(lmc_attention_bytes(model->head_dim, engine->tile_queries * engine->group), LINE);
+    engine->scratch = zeros(engine->scratch_bytes * threads);
+    engine->threads = lmc_threads_open(threads);
+    if (engine->scratch && engine->threads && lmc_reserve(engine, 1)) return engine;
+    lmc_close(engine);
+    return NULL;
+}
+
+void lmc_close(lmc_engine *engine) {
+    if (!engine) return;
+    lmc_threads_close(engine->threads);
+    free(engine->scratch);
+    free(engine->buffers.memory);
+    free(engine);
+}
+
+void lmc_cancel(lmc_engine *engine) { atomic_store(&engine->cancel, 1); }
+
+static void measure(const lmc_model *model, lmc_buffers *b) {
+    b->x_stride = lmc_up(model->hidden, LMC_LANES);
+    b->normed_words = lmc_words(model->hidden, model->bf16);
+    b->qkv_stride = model->layer->qkv.blocks * LMC_LANES;
+    b->query_words = lmc_words(model->head_dim, model->bf16);
+    b->attended_words = model->layer->output.words;
+    b->gated_words = model->layer->down.words;
+}
+
+int lmc_reserve(lmc_engine *engine, int64_t tokens) {
+    const lmc_model *model = &engine->model;
+    if (tokens <= engine->buffers.tokens) return 1;
+    // Steps of many sizes come: growing by half keeps the number of copies small.
+    if (tokens < engine->buffers.tokens * 3 / 2) tokens = engine->buffers.tokens * 3 / 2;
+    lmc_buffers b = {.tokens = tokens};
+    measure(model, &b);
+    int64_t sizes[6] = {b.x_stride, b.qkv_stride, b.normed_words, model->heads * b.query_words, b.attended_words, b.gated_words};
+    void **places[6] = {(void **)&b.x, (void **)&b.qkv, (void **)&b.normed, (void **)&b.queries, (void **)&b.attended, (void **)&b.gated};
+    int64_t total = 0;
+    for (int i = 0; i < 6; i++) total += lmc_up(tokens * sizes[i] * 4, LINE);
+    b.memory = zeros(total);
+    if (!b.memory) return 0;
+    char *at = b.memory;
+    for (int i = 0; i < 6; i++) {
+        *places[i] = at;
+        at += lmc_up(tokens * sizes[i] * 4, LINE);
+    }
+    free(engine->buffers.memory);
+    engine->buffers = b;
+    return 1;
+}

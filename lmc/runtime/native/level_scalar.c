@@ -1,0 +1,5 @@
+/* Plain C, for any processor. */
+
+#include "lanes_scalar.h"
+#define LEVEL scalar
+#include "level_body.h"
