@@ -28,6 +28,7 @@ from lmc.diagnostics import Diagnostic, LmcError, RunError, UsageError
 
 if TYPE_CHECKING:
     from lmc.backend.program import FunctionCode, Program
+    from lmc.runtime.forecast.forecast import Forecast
     from lmc.runtime.host_types import HostTypes
     from lmc.runtime.instance import RunOptions, Sinks
     from lmc.runtime.machine import Machine
@@ -181,6 +182,14 @@ class Module:
         shown = ShownRequests(tokenizer, template, "the stand-in model" if settings["dry"] else settings["model"])
         return render_calls(self._program, shown, self._externs.for_another_loop(), code.name, args, self._options, self._sinks)
 
+    def _plan(self, code: FunctionCode, args: tuple[Any, ...]) -> Forecast:
+        from lmc.runtime.forecast.forecast import foresee
+        from lmc.runtime.forecast.opening import open_target
+
+        names = ("model", "cache", "dry", "dtype", "pool_tokens")
+        foreseer, target = open_target(**{name: self._settings[name] for name in names})
+        return foresee(self._program, foreseer, code.name, args, self._options, target)
+
     async def _run(self, engine: _Engine, code: FunctionCode, args: tuple[Any, ...]) -> Any:
         run = engine.machine.start(self._options, self._sinks)
         try:
@@ -236,6 +245,13 @@ class Function:
         # A thread without an event loop: the caller may have one, as notebooks do.
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(module._render, self._code, values).result()
+
+    def plan(self, /, *args: Any, **keywords: Any) -> Forecast:
+        """The calls of the model that it will make, found out before anything runs; no weights are loaded and no extern is called.
+
+        `print` of it is the text of `lmc plan`.  Raises `UsageError` for wrong arguments; where it certainly fails, `error` says so.
+        """
+        return self._module._plan(self._code, self._bind(args, keywords))
 
     def batch(self, rows: Iterable[Mapping[str, Any] | tuple[Any, ...]], *, errors: str = "raise") -> list[Any]:
         """Run it once for each row, side by side; results in order.

@@ -6,11 +6,20 @@ from types import SimpleNamespace, TracebackType
 from typing import Any, Self
 
 from lmc.backend.program import FunctionCode, Program
+from lmc.diagnostics import RunError
 from lmc.runtime.rendering import Rendering as Rendering
 from lmc.runtime.report import Report as Report
 
 class Context:
     """An opaque conversation (`lmc.runtime.context.Context`)."""
+
+class Forecast:
+    """What `plan` gives (`lmc.runtime.forecast.forecast.Forecast`); `print` of it is a page to read."""
+
+    error: RunError | None
+    note: str
+    def text(self, *, calls: bool = ...) -> str: ...
+    def data(self, *, calls: bool = ...) -> dict[str, Any]: ...
 
 def load(path: str | os.PathLike[str], *, model: str | None = ..., externs: Mapping[str, Callable[..., Any]] | None = ...,
          dry: bool = ..., dtype: str = ..., deterministic: bool = ..., pool_tokens: int | None = ..., jump: str = ...,
@@ -36,6 +45,7 @@ class Function:
     def __call__(self, /, *args: Any, **keywords: Any) -> Any: ...
     async def start(self, /, *args: Any, **keywords: Any) -> Any: ...
     def render(self, /, *args: Any, **keywords: Any) -> Rendering: ...
+    def plan(self, /, *args: Any, **keywords: Any) -> Forecast: ...
     def batch(self, rows: Iterable[Mapping[str, Any] | tuple[Any, ...]], *, errors: str = ...) -> list[Any]: ...
     @property
     def schema(self) -> dict[str, Any]: ...

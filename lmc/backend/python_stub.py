@@ -31,7 +31,7 @@ def format_stub(program: Program) -> str:
     lines = [
         f"# Written by `lmc stubs` from {program.name!r}: write it again when the program changes.",
         "import builtins", "import dataclasses", "import types", "import typing", "",
-        "import lmc", "from lmc.embed import Context, Rendering, Report", "",
+        "import lmc", "from lmc.embed import Context, Forecast, Rendering, Report", "",
         "_Data: typing.TypeAlias = builtins.dict[builtins.str, typing.Any]",
     ]
     for record in types.records:
@@ -76,6 +76,7 @@ def _function(code: FunctionCode, types: StubTypes) -> Iterator[str]:
         yield from _doc(code.doc, "        ")
     yield f"    async def start(self{parameters}) -> {result}: ..."
     yield f"    def render(self{parameters}) -> Rendering: ..."
+    yield f"    def plan(self{parameters}) -> Forecast: ..."
     yield "    @typing.overload"
     yield f"    def batch(self, rows: {rows}, *, errors: typing.Literal[\"raise\"] = ...) -> list[{result}]: ..."
     yield "    @typing.overload"

@@ -21,7 +21,7 @@ from lmc.types import (
 _SCALARS = {StrT: "builtins.str", IntT: "builtins.int", RangeT: "builtins.int", FloatT: "builtins.float", BoolT: "builtins.bool",
             NoneT: "None", ContextT: "Context", NeverT: "typing.Never"}
 # Names that the stub itself uses.
-_TAKEN = frozenset({"Module", "Context", "_Data", "Rendering", "Report", "builtins", "dataclasses", "types", "typing", "lmc", "list", "dict", "type"})
+_TAKEN = frozenset({"Module", "Context", "_Data", "Forecast", "Rendering", "Report", "builtins", "dataclasses", "types", "typing", "lmc", "list", "dict", "type"})
 
 
 class StubTypes:

@@ -2,7 +2,7 @@
 
     lmc compile judge.lmp -o judge.lmpc
     lmc compile judge.lmp --emit-ir
-    lmc compile judge.lmp --emit=ast|ir|program|fsm|dot
+    lmc compile judge.lmp --emit=ast|ir|program|plan|fsm|dot
     lmc compile judge.lmp --emit-ir --print-after=changed --time-passes
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,12 +18,16 @@ from lmc.cli.exits import OK
 from lmc.cli.roots import with_roots
 from lmc.diagnostics import Diagnostic, UsageError, render_all
 
+if TYPE_CHECKING:
+    from lmc.backend.program import Program
+
 
 @with_roots
 @click.command("compile")
 @click.argument("file", type=click.Path())
-@click.option("--emit", type=click.Choice(["ast", "ir", "program", "fsm", "dot"]),
-              help="Print this form instead of writing an artifact; fsm and dot: the automata of its constraints.")
+@click.option("--emit", type=click.Choice(["ast", "ir", "program", "plan", "fsm", "dot"]),
+              help="Print this form instead of writing an artifact; plan: the calls of each function, whatever its arguments; "
+                   "fsm and dot: the automata of its constraints.")
 @click.option("--emit-ir", is_flag=True, help="The same as --emit=ir.")
 @click.option("-O", "level", type=click.Choice(["0", "1", "2"]), default="1",
               help="0: as written, 1: optimised, 2: also through calls. Default: 1.")
@@ -32,10 +37,13 @@ from lmc.diagnostics import Diagnostic, UsageError, render_all
 @click.option("--print-after", metavar="PASS", help="Print the IR after this pass, after `all`, or after each that `changed` it.")
 @click.option("--time-passes", is_flag=True, help="Print how long each pass took.")
 @click.option("--stats", is_flag=True, help="Print how many ops each pass left.")
+@click.option("--model", metavar="NAME", help="Whose tokens --emit=plan counts. Default: the program's, or `default`.")
+@click.option("--dry", is_flag=True, help="Count the tokens of the stand-in model in --emit=plan; it needs no files.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False),
               help="Where it goes. Default: the artifact beside FILE, forms to standard output.")
 def compile_command(file: str, roots: tuple[str, ...], emit: str | None, emit_ir: bool, level: str, target: str,
-                    passes: str | None, print_after: str | None, time_passes: bool, stats: bool, output: str | None) -> int:
+                    passes: str | None, print_after: str | None, time_passes: bool, stats: bool, model: str | None, dry: bool,
+                    output: str | None) -> int:
     """Compile a program to an artifact (.lmpc), or print one of its forms."""
     from lmc.cli.pass_log import PassLog, chosen_passes
     from lmc.compiler import compile_file
@@ -56,6 +64,8 @@ def compile_command(file: str, roots: tuple[str, ...], emit: str | None, emit_ir
         from lmc.backend.automaton_text import draw_automata, format_automata
 
         _write_text((format_automata if emit == "fsm" else draw_automata)(compiled.program), output)
+    elif emit == "plan":
+        _write_text(_plans(compiled.program, {"model": model, "dry": dry}), output)
     elif emit == "program":
         from lmc.backend.program_text import format_program
 
@@ -65,6 +75,13 @@ def compile_command(file: str, roots: tuple[str, ...], emit: str | None, emit_ir
 
         _write_artifact(write_program(compiled.program), Path(output) if output else Path(file).with_suffix(".lmpc"))
     return OK
+
+
+def _plans(program: Program, given: dict[str, Any]) -> str:
+    """The plan of each public function, with arguments that nobody knows yet."""
+    from lmc.cli.plan import plan_function
+
+    return "\n\n".join(plan_function(program, name, None, given).text() for name in program.entries)
 
 
 def _ast(file: str) -> str:

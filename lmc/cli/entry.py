@@ -22,6 +22,7 @@ from lmc.cli.exits import FAILED, INTERNAL, INTERRUPTED, OK, PIPE, USAGE, WRONG
 from lmc.cli.fmt import fmt
 from lmc.cli.lsp import lsp
 from lmc.cli.models import models
+from lmc.cli.plan import plan
 from lmc.cli.render import render
 from lmc.cli.run import run
 from lmc.cli.schema import schema
@@ -37,7 +38,7 @@ def lmc() -> None:
     """Compile and run language-model programs (.lmp)."""
 
 
-for _command in (run, check, explain, compile_command, render, test, fmt, stubs, schema, lsp, models, bench):
+for _command in (run, check, explain, compile_command, plan, render, test, fmt, stubs, schema, lsp, models, bench):
     lmc.add_command(_command)
 
 

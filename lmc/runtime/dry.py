@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from lmc.runtime.batch import Row
-from lmc.runtime.dry_text import DryTokenizer, dry_tokenizer
+from lmc.runtime.dry_text import DRY_POSITIONS, DryTokenizer, dry_tokenizer
 from lmc.runtime.token_sets import TokenTable
 
 __all__ = ["DryModel", "DryTokenizer", "ScriptedModel", "answers", "dry_tokenizer"]
@@ -65,7 +65,7 @@ class SlotModel:
 class DryModel(SlotModel):
     """Writes plausible words that depend on every token before them; an end token becomes likelier with each token of a turn."""
 
-    def __init__(self, tokens: TokenTable | None = None, *, max_positions: int = 8192):
+    def __init__(self, tokens: TokenTable | None = None, *, max_positions: int = DRY_POSITIONS):
         tokens = tokens or dry_tokenizer()
         super().__init__(tokens.size, max_positions)
         self._taste = np.array([_taste(data) for data in tokens.token_bytes], np.float32)

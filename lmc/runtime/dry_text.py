@@ -13,6 +13,9 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
 
+#: Of the stand-in model: bytes of a slot, which holds a token and its position, and the longest context.
+DRY_SLOT_BYTES, DRY_POSITIONS = 16, 8192
+
 END_OF_TEXT, TURN_START, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 _CONTROL = (END_OF_TEXT, TURN_START, TURN_END)
 
@@ -51,18 +54,13 @@ class DryTokenizer:
         self.lossy = False
         self._ids = {data: i for i, data in enumerate(self.token_bytes) if data}
         self._sorted_bytes = sorted(self._ids)
+        self._pattern = re.compile(b"|".join([*map(re.escape, sorted(pieces, key=len, reverse=True)), b"."]), re.DOTALL)
         # The longest first, so that no marker is taken for a shorter one that it begins with.
         self._control_pattern = re.compile("|".join(map(re.escape, sorted(control, key=len, reverse=True))))
 
     def encode(self, text: str, *, at_start: bool = False) -> list[int]:
         """Ids of ordinary text; the spelling of a control token is ordinary text too.  `at_start` makes no difference here."""
-        data = text.encode()
-        ids, start = [], 0
-        while start < len(data):
-            length = next(n for n in range(min(self.longest_token, len(data) - start), 0, -1) if data[start : start + n] in self._ids)
-            ids.append(self._ids[data[start : start + length]])
-            start += length
-        return ids
+        return [self._ids[piece] for piece in self._pattern.findall(text.encode())]
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of the ids; control tokens have none."""

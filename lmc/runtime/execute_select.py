@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lmc.backend.program import Instruction
-from lmc.diagnostics import RunError
+from lmc.diagnostics import RunError, Span
 from lmc.runtime.context import ContextError, OptionPrompts, Prompt
 from lmc.runtime.failures import failure, located
 from lmc.runtime.frames import Frame
@@ -87,7 +87,11 @@ def _mean(row: Sequence[float]) -> float:
 
 
 def _options(frame: Frame, instruction: Instruction) -> tuple[str, ...]:
-    options = tuple(text_of(o) for o in frame.operand(instruction, "options"))
+    return checked_options(tuple(text_of(o) for o in frame.operand(instruction, "options")), instruction.span)
+
+
+def checked_options(options: tuple[str, ...], span: Span | None) -> tuple[str, ...]:
+    """The options of a choice.  Raises `RunError` where there is nothing to choose from."""
     fault = None
     if not options:
         fault = "there are no options to choose from"
@@ -97,7 +101,7 @@ def _options(frame: Frame, instruction: Instruction) -> tuple[str, ...]:
         twice = next(o for i, o in enumerate(options) if o in options[:i])
         fault = f"the option `{twice}` is there more than once"
     if fault:
-        raise failure("E0842", fault, instruction.span, kind="value", help="give at least one option, each once and none empty")
+        raise failure("E0842", fault, span, kind="value", help="give at least one option, each once and none empty")
     return options
 
 

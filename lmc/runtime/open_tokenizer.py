@@ -22,13 +22,22 @@ def open_tokenizer(model: str, cache: Path, *, dry: bool = False, progress: Prog
     if dry:
         tokenizer = dry_tokenizer()
         return tokenizer, dry_template(tokenizer)
-    from lmc.runtime.model.registry import find_packaged, resolve_model
     from lmc.runtime.template import load_template
     from lmc.runtime.tokenizer import load_tokenizer
 
-    folder = Path(model).expanduser()
-    # A folder need not be complete here: its weights are not looked at.
-    if find_packaged(model) is not None or not (model and folder.is_dir()):
-        folder = resolve_model(model, cache, progress=progress)
+    folder = model_folder(model, cache, progress=progress)
     tokenizer = load_tokenizer(folder)
     return tokenizer, load_template(folder, tokenizer)
+
+
+def model_folder(model: str, cache: Path, *, progress: Progress = silent) -> Path:
+    """Where the files of a model are; one that is given as a folder need not be complete, since its weights are not looked at.
+
+    Raises `UsageError` where there is no such model.
+    """
+    from lmc.runtime.model.registry import find_packaged, resolve_model
+
+    folder = Path(model).expanduser()
+    if find_packaged(model) is None and model and folder.is_dir():
+        return folder
+    return resolve_model(model, cache, progress=progress)

@@ -41,7 +41,7 @@ def test_the_report_of_a_run_is_json(tmp_path, capsys):
     (tmp_path / "f.lmp").write_text(PROGRAM)
     assert run_command(["run", f"{tmp_path}/f.lmp", "--q", "x", "--dry", "--report", f"{tmp_path}/r.json"]) == 0
     data = json.loads((tmp_path / "r.json").read_text())
-    assert data["calls"] == len(data["by_call"]) == 5 and data["by_call"][0]["where"].endswith("f.lmp:6:17")
+    assert data["calls"] == len(data["by_call"]) == 5 and {c["where"].rpartition("f.lmp:")[2] for c in data["by_call"]} >= {"6:17", "8:17"}
     assert run_command(["run", f"{tmp_path}/f.lmp", "--q", "x", "--dry", "--report", f"{tmp_path}/no/r.json"]) == 2
     assert "E0853" in capsys.readouterr().err
     assert run_command(["run", f"{tmp_path}/f.lmp", "--q", "x", "--dry", "--report", "r.json", "--batch", "-"]) == 2

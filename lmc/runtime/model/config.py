@@ -44,6 +44,10 @@ class ModelConfig:
     qk_norm: bool
     tied: bool
 
+    def slot_bytes(self, item_bytes: int) -> int:
+        """Bytes of keys and values of one token over all layers; `item_bytes`: of one number."""
+        return self.layers * 2 * self.kv_heads * self.head_dim * item_bytes
+
 
 _ARCHITECTURES = {
     "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM",
