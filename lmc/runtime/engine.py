@@ -39,12 +39,14 @@ from lmc.runtime.token_sets import TokenSets, TokenTable
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """Since the start: requests, forward passes, tokens computed in them, prompt tokens found in the tree, tokens generated, retractions.
+    """Since the start: requests, forward passes, tokens computed in them, prompt tokens among these (each time that one is computed),
+    prompt tokens found in the tree, tokens generated, retractions.
     Now: slots that are free, that hold only cached tokens, that requests use; requests that run and that wait."""
 
     requests: int
     steps: int
     computed: int
+    prompt: int
     cached: int
     generated: int
     retractions: int
@@ -73,7 +75,7 @@ class Engine:
         self._tickets = count(1)
         self._open: dict[int, Request] = {}
         self._events: list[Event] = []
-        self._requests = self._steps = self._computed = self._cached = self._generated = 0
+        self._requests = self._steps = self._computed = self._prompt = self._cached = self._generated = 0
 
     @property
     def limit(self) -> int:
@@ -94,8 +96,8 @@ class Engine:
     def stats(self) -> EngineStats:
         scheduler = self._scheduler
         return EngineStats(
-            self._requests, self._steps, self._computed, self._cached, self._generated, scheduler.retractions, scheduler.pool.free_count,
-            scheduler.tree.cached_count, scheduler.in_use, len(scheduler.running), len(scheduler.waiting))
+            self._requests, self._steps, self._computed, self._prompt, self._cached, self._generated, scheduler.retractions,
+            scheduler.pool.free_count, scheduler.tree.cached_count, scheduler.in_use, len(scheduler.running), len(scheduler.waiting))
 
     def reserve(self) -> int:
         """A new ticket.  Safe from any thread."""
@@ -171,9 +173,14 @@ class Engine:
     def _enter(self, ticket: int, request: GenerateRequest | ScoreRequest) -> Request:
         if isinstance(request, ScoreRequest):
             return Request(ticket, list(request.ids[:-1]), request.start - 1, Scoring(request))
-        entry = Request(ticket, list(request.prompt), len(request.prompt) - 1, self._generation(request))
+        entry = Request(ticket, list(request.prompt), len(request.prompt) - 1, self._generation(request), self._most(request))
         self._look_ahead(entry)
         return entry
+
+    def _most(self, request: GenerateRequest) -> int:
+        """The tokens that a generation may come to have; of one that only memory or the model's context bounds, a guess."""
+        prompt, room = len(request.prompt), self.limit - len(request.prompt)
+        return prompt + (request.max_tokens if request.max_tokens <= room else room // 4)
 
     def _generation(self, request: GenerateRequest) -> Generation:
         _check_tokens(request, min(request.max_tokens, self.limit - len(request.prompt)))
@@ -207,6 +214,7 @@ class Engine:
         before = request.computed
         self._cached += request.cached if request.passes == 0 else 0
         self._scheduler.commit(request)
+        self._prompt += max(min(request.computed, request.prompt) - before, 0)
         try:
             if len(logits):
                 take = self._extend if isinstance(request.work, Generation) else self._score
@@ -320,6 +328,7 @@ class Engine:
         assert prompt[:keep] == request.ids[:keep], "a piece that does not go on from the one before it"
         request.work = work
         self._scheduler.go_on(request, prompt, keep)
+        request.most = self._most(work.request)
         self._look_ahead(request)
         self._show(request)
 

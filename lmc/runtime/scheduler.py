@@ -15,8 +15,10 @@ any, so that a request behind the same prefix can be computed in the same step. 
 one does not compute as well: it waits until it is in the tree (`_follows`).  As it holds nothing while it waits, nothing can hang if
 the request ahead is cancelled.
 
-Under memory pressure the youngest request is retracted: it goes back to the queue with what it has generated, its tokens stay in the
-tree as long as there is room.  One that was retracted three times is taken last.
+Under memory pressure the youngest request is retracted: it goes back to the queue with what it has generated and a hold on its prompt,
+which therefore is computed once; its generated tokens stay in the tree as long as there is room.  A request is admitted only if the
+longest answer of all fits beside the prompts of all, so that holds are in nobody's way; where answers are longer than was said, they
+are dropped.  One that was retracted three times is taken last.
 
 The scheduler owns requests, pool and tree; it knows neither the model nor what is done with logits.
 """
@@ -56,6 +58,7 @@ class Request:
     ids: the prompt and the tokens accepted so far
     wanted: the first position whose logits are wanted; what lies before may come from the cache
     slots: pool slots of the computed and planned positions; the first `shared` belong to the tree and are locked through `node`
+    prompt: how many tokens came with the request; most: how many it may come to have
     share_to: positions before it enter the tree as soon as they are planned; later ones when the request ends
     work: what is done with the logits; not the scheduler's business
     arrival: the step before which it was submitted; requests of one arrival count as simultaneous
@@ -64,13 +67,13 @@ class Request:
     draft: guesses of the tokens behind `ids`; a step plans the first `drafted` of them too, where it has room
     """
 
-    __slots__ = ("ticket", "ids", "wanted", "work", "state", "slots", "shared", "computed", "planned", "share_to", "node", "hang",
-                 "arrival", "admitted", "overtaken", "retractions", "cached", "passes",
-                 "draft", "drafted")
+    __slots__ = ("ticket", "ids", "wanted", "work", "state", "slots", "shared", "computed", "planned", "prompt", "most", "share_to",
+                 "node", "hang", "arrival", "admitted", "overtaken", "retractions", "cached", "passes", "draft", "drafted")
 
-    def __init__(self, ticket: int, ids: list[int], wanted: int, work: Any):
+    def __init__(self, ticket: int, ids: list[int], wanted: int, work: Any, most: int = 0):
         assert 0 <= wanted < len(ids), (wanted, len(ids))
         self.ticket, self.ids, self.wanted, self.work = ticket, ids, wanted, work
+        self.prompt, self.most = len(ids), max(most, len(ids))
         self.state = State.WAITING
         self.slots: list[int] = []
         self.shared = self.computed = self.planned = self.share_to = 0
@@ -164,7 +167,7 @@ class Scheduler:
             self._give_back(request, max(request.shared, min(keep, request.computed)))
         else:
             self.cut(request, min(keep, len(ids) - 1))
-        request.ids, request.wanted, request.share_to = ids, len(ids) - 1, len(ids)
+        request.ids, request.wanted, request.share_to, request.prompt = ids, len(ids) - 1, len(ids), len(ids)
         request.draft, request.drafted, request.hang = [], 0, None
         if waits:
             self._enqueue(request)
@@ -176,6 +179,7 @@ class Scheduler:
         """The one way out of a request, however it ended.  Keys and values of its first `keep` tokens stay in the tree."""
         if request.state is State.WAITING:
             self.waiting.remove(request)
+            self._let_go(request)
         elif request.state is State.RUNNING:
             self.running.remove(request)
             self._give_back(request, min(keep, request.computed))
@@ -203,6 +207,8 @@ class Scheduler:
             self._adopt(request)
             while order and not self._available():
                 self._retract(order.pop())
+            if self.running == [request]:
+                self._make_room(1)
             if not self._available():
                 self._retract(request)
                 return
@@ -214,17 +220,23 @@ class Scheduler:
         """Start waiting requests while budget and memory last.  Returns the budget left."""
         ahead = [r for r in self.running if r.prefilling]
         owed = sum(r.remaining + 1 for r in self.running)
+        answer = max((r.most - len(r.ids) for r in self.running), default=0)
+        answer = max([answer, *(r.most - r.prompt for r in self.waiting if r.node is not None)])
         if left <= 0 or self.running and owed + 2 > self._available():
             return left  # not even one token fits: the queue need not be looked at
         for request in self._order():
             if self._follows(request, ahead):
                 continue
+            held = request.node
             self._adopt(request)
-            # Room for the whole of it beside what running requests need for their prompts and next tokens; alone it always fits.
-            if self.running and request.remaining + 1 + owed > self._available():
-                self._give_back(request, request.computed)
+            # Room for the whole of it beside what running requests need for their prompts and next tokens, and for the longest answer;
+            # alone it always fits.
+            answer = max(answer, request.most - len(request.ids))
+            if self.running and request.remaining + 1 + owed + answer > self._available():
+                self._hold(request) if held else self._give_back(request, request.computed)
                 break
             self._start(request)
+            self._make_room(request.remaining + 1)
             room = min(request.remaining, left, self._available())
             self._grow(request, room)
             left -= room
@@ -261,7 +273,8 @@ class Scheduler:
         if self.policy is Policy.FCFS:
             return sorted(self.waiting, key=lambda r: (r.arrival, r.ticket))
         matched = {r.ticket: self._matched(r) for r in self.waiting}
-        return sorted(self.waiting, key=lambda r: (r.overtaken < MAX_OVERTAKEN, -matched[r.ticket], r.arrival))
+        # Those with a hold come first: what they hold nobody else can use.
+        return sorted(self.waiting, key=lambda r: (r.overtaken < MAX_OVERTAKEN, r.node is None, -matched[r.ticket], r.arrival))
 
     def _follows(self, request: Request, ahead: list[Request]) -> bool:
         """Whether a running request is about to compute the next tokens of this one too."""
@@ -343,11 +356,36 @@ class Scheduler:
     def _retract(self, request: Request) -> None:
         assert request.planned == 0, "a request with planned tokens cannot be retracted"
         self.running.remove(request)
-        self._give_back(request, request.computed)
+        self._hold(request)
         request.retractions += 1
         self.retractions += 1
         request.state = State.WAITING
         self._enqueue(request)
+
+    def _hold(self, request: Request) -> None:
+        """Let go of all but the prompt, as far as it is computed."""
+        if not self.cache:
+            self._give_back(request, request.computed)
+            return
+        depth = min(request.prompt, request.computed)
+        if request.computed > request.shared:
+            self._share(request, request.computed)
+        self._lock(request, self.tree.match(request.ids, depth))
+        request.slots = request.slots[:depth]
+        request.computed = request.shared = depth
+
+    def _let_go(self, request: Request) -> None:
+        """Drop the hold of a waiting request."""
+        if request.node is not None:
+            self._give_back(request, request.computed)
+
+    def _make_room(self, count: int) -> None:
+        """Drop holds, the youngest first, until there is room for `count` tokens."""
+        if self._available() < count:
+            for request in sorted(self.waiting, key=lambda r: -r.admitted):
+                self._let_go(request)
+                if self._available() >= count:
+                    break
 
     def _give_back(self, request: Request, keep: int) -> None:
         """Let go of all slots; those of the first `keep` tokens stay in the tree without a lock."""

@@ -44,7 +44,10 @@ def check_invariants(engine: Engine) -> None:
         assert node.alive and node.key and len(node.key) == len(node.slots)
         assert node.parent.children[node.key[0]] is node and node.depth == node.parent.depth + len(node.key)
         owners.update(node.slots)
-    for request in scheduler.running:
+    held = [request for request in scheduler.waiting if request.node is not None]
+    for request in held:
+        assert request.retractions and request.shared == request.computed <= request.prompt
+    for request in (*scheduler.running, *held):
         assert request.planned == 0 and len(request.slots) == request.computed
         owners.update(request.slots[request.shared :])
         assert tree.path_slots(request.node) == request.slots[: request.shared]
@@ -53,7 +56,7 @@ def check_invariants(engine: Engine) -> None:
             locks[node] += 1
             node = node.parent
     for request in scheduler.waiting:
-        assert request.node is None and not request.slots
+        assert request.node is not None or not request.slots
     assert sorted(owners) == list(range(pool.size)) and set(owners.values()) == {1}
     for node in tree.nodes():
         assert node.locks == locks[node]
@@ -66,10 +69,11 @@ def check_hints(engine: Engine) -> None:
     """Marks on the nodes are those of the contexts that live and of the pins; pins stay within their part of the pool."""
     tree, live = engine._scheduler.tree, engine._live
     keeps, pins = (Counter(n for node in nodes.values() for n in path(node)) for nodes in (live._kept, live._pinned))
-    for node in tree.nodes():
+    nodes = tree.nodes()
+    for node in nodes:
         assert (node.keeps, node.pins) == (keeps[node], pins[node])
         assert not (node.released and (node.keeps or node.locks))
-    assert tree.pinned_count == sum(len(n.key) for n in tree.nodes() if n.pins) <= PINNED_SHARE * engine._scheduler.pool.size
+    assert tree.pinned_count == sum(len(n.key) for n in nodes if n.pins) <= PINNED_SHARE * engine._scheduler.pool.size
 
 
 def path(node) -> list:
@@ -134,10 +138,10 @@ def random_hint(engine: Engine, rng: random.Random, trunks: list[list[int]], han
     kind = rng.random()
     if kind < 0.2:
         return Pin(ids)
-    if kind < 0.5 and handles:
+    if kind < 0.6 and handles:
         return Release(rng.choice(handles))
     handles.append(engine.reserve())
-    return Prefill(handles[-1], ids) if kind < 0.7 else Keep(rng.choice(handles), ids, rng.choice([None, 0, 3]))
+    return Prefill(handles[-1], ids) if kind < 0.8 else Keep(rng.choice(handles), ids, rng.choice([None, 0, 3]))
 
 
 def drive(engine: Engine, rng: random.Random, steps: int = 250):
@@ -157,7 +161,7 @@ def drive(engine: Engine, rng: random.Random, steps: int = 250):
             engine.cancel(ticket)
             engine.cancel(ticket)
             cancelled.add(ticket)
-        if rng.random() < 0.3:
+        if rng.random() < 0.2:
             engine.hint(random_hint(engine, rng, trunks, handles))
         for event in engine.step():
             assert event.ticket not in ends

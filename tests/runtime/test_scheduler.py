@@ -213,7 +213,8 @@ def test_the_youngest_is_retracted_and_what_it_had_comes_from_the_tree():
         clock.step()
     victim = next(r for r in (old, young) if r.retractions)
     assert victim.admitted > max(r.admitted for r in (old, young) if r is not victim)
-    assert victim.state is State.WAITING and not victim.slots and len(victim.ids) > 12, "it keeps what it generated"
+    assert victim.state is State.WAITING and len(victim.ids) > 12, "it keeps what it generated"
+    assert len(victim.slots) == 12, "and holds its prompt"
     clock.run()
     assert sorted(clock.finished) == [1, 2] and len(old.ids) == len(young.ids) == 12 + 19
 
