@@ -28,6 +28,8 @@ def model_options() -> list[click.Parameter]:
     return [
         click.Option(["--model"], metavar="NAME", help="Short name, folder or hub id. Default: the program's, or `default`."),
         click.Option(["--dtype"], type=click.Choice(["float32", "bfloat16"]), default="float32", help="Default: float32."),
+        click.Option(["--kernels"], default="auto", metavar="KIND",
+                     help="What computes: auto, native, native:LEVEL or torch. Default: auto, native where that can be."),
         click.Option(["--dry"], is_flag=True, help="Answer from a stand-in model that needs no files."),
         click.Option(["--deterministic"], is_flag=True, help="The same bits whatever else runs."),
         click.Option(["--pool-tokens"], type=click.IntRange(2), metavar="N",
@@ -94,7 +96,7 @@ async def opened_session(program: Program, given: Mapping[str, Any]) -> AsyncIte
 
     session = await call_in_daemon(_open, {
         "model": given["model"] or program.config.get("model", "default"), "cache": cache_folder(), "dry": given["dry"],
-        "dtype": given["dtype"], "deterministic": given["deterministic"], "pool_tokens": given["pool_tokens"],
+        "dtype": given["dtype"], "kernels": given["kernels"], "deterministic": given["deterministic"], "pool_tokens": given["pool_tokens"],
         "jump": given["jump"],
     }, given["quiet"])
     try:

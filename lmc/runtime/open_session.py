@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lmc.diagnostics import Diagnostic, UsageError, render
 from lmc.runtime.dry import DryModel, dry_tokenizer
+from lmc.runtime.kernel_names import check_kernels
 from lmc.runtime.memory import default_slots
 from lmc.runtime.model.progress import Progress, silent
 from lmc.runtime.options import check_jump
@@ -23,12 +24,13 @@ from lmc.runtime.template import dry_template
 _DRY_SLOTS = 1 << 18
 
 
-def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "float32", deterministic: bool = False,
-                 pool_tokens: int | None = None, reuse: bool = True, jump: str = "exact", progress: Progress = silent,
+def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "float32", kernels: str = "auto",
+                 deterministic: bool = False, pool_tokens: int | None = None, reuse: bool = True, jump: str = "exact", progress: Progress = silent,
                  say: Callable[[str], None] | None = None) -> Session:
     """Open a model and start its engine.  Weights are read when something is first computed.
 
-    model: a short name, a folder or a hub id; cache: where fetched models and masks of constraints are kept;
+    model: a short name, a folder or a hub id; cache: where fetched models, masks of constraints and native kernels are kept;
+    kernels: what computes, see `load_model`;
     pool_tokens: size of the key-value pool; reuse: whether prompts share what was computed before;
     jump: what is done with forced text ("exact", "canonical" or "off"); progress: shown while fetching; say: told the size of the pool.
     Raises `UsageError` or `LmcError` naming the file or option at fault.
@@ -37,9 +39,10 @@ def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "fl
         message = f"the pool has {pool_tokens} tokens, expected at least 2"
         raise UsageError(Diagnostic("E0851", message, None, help="left out, a quarter of the free memory is taken"))
     check_jump(jump)
+    check_kernels(kernels)
     if dry:
         return _open_stand_in(pool_tokens, reuse, jump)
-    return _open_model(model, cache, dtype, deterministic, pool_tokens, reuse, jump, progress, say)
+    return _open_model(model, cache, dtype, kernels, deterministic, pool_tokens, reuse, jump, progress, say)
 
 
 def _open_stand_in(pool_tokens: int | None, reuse: bool, jump: str) -> Session:
@@ -48,7 +51,7 @@ def _open_stand_in(pool_tokens: int | None, reuse: bool, jump: str) -> Session:
                    name="the stand-in model", cache=reuse, jump=jump)
 
 
-def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_tokens: int | None, reuse: bool,
+def _open_model(model: str, cache: Path, dtype: str, kernels: str, deterministic: bool, pool_tokens: int | None, reuse: bool,
                 jump: str, progress: Progress, say: Callable[[str], None] | None) -> Session:
     # What reads model files is not needed by the stand-in, and takes long to import.
     from lmc.runtime.model.lazy import lazy_model
@@ -60,8 +63,9 @@ def _open_model(model: str, cache: Path, dtype: str, deterministic: bool, pool_t
     folder = resolve_model(model, cache, progress=progress)
     tokenizer = load_tokenizer(folder)
     template = load_template(folder, tokenizer)
+    computing = {"dtype": dtype, "kernels": kernels, "cache": cache}
     # A promise about bits is tried out at once, and that needs the weights.
-    opened = load_model(folder, dtype=dtype, deterministic=True) if deterministic else lazy_model(folder, dtype=dtype)
+    opened = load_model(folder, deterministic=True, **computing) if deterministic else lazy_model(folder, **computing)
     to_come = 0 if deterministic else opened.weight_bytes
     slots = pool_tokens or default_slots(opened.slot_bytes(), opened.max_positions, reserved=to_come)
     if say is not None:

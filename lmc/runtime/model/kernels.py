@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from lmc.diagnostics import Diagnostic, LmcError
+from lmc.runtime.kernel_names import check_kernels
 from lmc.runtime.model.config import ModelConfig
 from lmc.runtime.native.build import CannotBuild
 from lmc.runtime.native.library import Library, load_library
@@ -41,11 +42,10 @@ class Kernels:
 def choose_kernels(wanted: str, config: ModelConfig | None, cache: Path | None) -> Kernels:
     """`wanted`: "auto", "native", "native:LEVEL" or "torch"; config: of the model, None for any; cache: where the library is kept.
 
-    Raises `LmcError` E0822 where native kernels are asked for and cannot run, E0841 for another word.
+    Raises `LmcError` E0822 where native kernels are asked for and cannot run, E0851 for another word.
     """
+    check_kernels(wanted)
     kind, _, level = wanted.partition(":")
-    if kind not in ("auto", "native", "torch") or level and kind != "native":
-        raise LmcError(Diagnostic("E0841", f"`kernels` is {wanted!r}, expected \"auto\", \"native\" or \"torch\"", None))
     if kind == "torch":
         return Kernels()
     found = _native(level, config, cache)

@@ -50,11 +50,11 @@ class LazyModel:
         return self._model.forward(rows)
 
 
-def lazy_model(folder: Path, *, dtype: str = "float32") -> LazyModel:
+def lazy_model(folder: Path, *, dtype: str = "float32", kernels: str = "torch", cache: Path | None = None) -> LazyModel:
     """The model in `folder`.  Arguments and errors are those of `load_model`, and what it checks is checked at once."""
     config = check_model(folder, dtype=dtype)
     number_bytes = DTYPES[dtype].itemsize
     return LazyModel(vocab_size=config.vocab_size, max_positions=config.max_positions,
                      slot_bytes=2 * config.layers * config.kv_heads * config.head_dim * number_bytes,
                      weight_bytes=sum(map(prod, expected_shapes(config).values())) * number_bytes,
-                     read=lambda: load_model(folder, dtype=dtype))
+                     read=lambda: load_model(folder, dtype=dtype, kernels=kernels, cache=cache))
