@@ -54,9 +54,10 @@ def resolve_options(given: Mapping[str, Any], overrides: Mapping[str, Any], conf
     Raises `OptionError`.
     """
     program = {**{k: config[k] for k in PROGRAM_OPTIONS if k in config}, **{k: v for k, v in overrides.items() if v is not None}}
-    chosen = {**_DEFAULTS, **program, **{k: v for k, v in given.items() if v is not None}}
-    for name, value in chosen.items():
+    asked = {**program, **{k: v for k, v in given.items() if v is not None}}
+    for name, value in asked.items():
         check_option(name, value)
+    chosen = {**_DEFAULTS, **asked}
     if chosen["min_tokens"] > chosen["max_tokens"]:
         raise OptionError(f"`min_tokens` is {chosen['min_tokens']}, more than `max_tokens`, which is {chosen['max_tokens']}")
     numbers = {name: float(chosen[name]) for name in

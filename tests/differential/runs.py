@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lmc.backend.emit import emit
@@ -56,11 +56,29 @@ class WatchedSession(Session):
 
     seen: Observed
 
-    async def generate(self, request, on_text=None):
-        result = await super().generate(request, on_text)
-        self.seen.generated[("gen", request.origin.path)].append(
-            (request.prompt, request.heal, result.ids, result.text, result.finish, result.stop, result.carry, result.valid))
-        return result
+    async def generate(self, request, on_text=None, on_piece=None):
+        asked, given = [request], []
+
+        def watched(one):
+            """The request, which tells what it goes on to where it is one of several pieces."""
+            def then(generated):
+                following = one.then(generated)
+                if following is None:
+                    return None
+                asked.append(following)
+                return watched(following)
+
+            return one if one.then is None else replace(one, then=then)
+
+        def piece(generated):
+            given.append(generated)
+            on_piece(generated)
+
+        last = await super().generate(watched(request), on_text, piece)
+        for one, result in zip(asked, [*given, last]):
+            self.seen.generated[("gen", one.origin.path)].append(
+                (one.prompt, one.heal, result.ids, result.text, result.finish, result.stop, result.carry, result.valid))
+        return last
 
     async def score(self, requests):
         results = await super().score(requests)
