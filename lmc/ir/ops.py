@@ -63,11 +63,16 @@ class ContextNew(Op):
 
 @op("context.append", Effect.FAIL)
 class ContextAppend(Op):
-    """The context with text added to the open turn of `role`, which is opened first where another role (or none) is open."""
+    """The context with text added to the open turn of `role`, which is opened first where another role (or none) is open.
+
+    With `deferred` a failure is kept in the result: whatever goes on from it raises it.  So an append may be moved to where it runs
+    more often than its readers.
+    """
 
     context: Operand
     text: Operand
     role: Role
+    deferred: bool = False
 
 
 @op("context.image", Effect.FAIL)

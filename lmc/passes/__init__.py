@@ -19,6 +19,7 @@ from lmc.passes.dead_code import dead_code
 from lmc.passes.fold import fold
 from lmc.passes.inline_parts import inline_parts
 from lmc.passes.merge_text import merge_text
+from lmc.passes.number_contexts import number_contexts
 from lmc.passes.parallelise import parallelise
 
 Pass = Callable[[Module], Module]
@@ -43,7 +44,9 @@ LOCAL: tuple[Step, ...] = (
     Step(inline_parts, 2),
     # Makes literals of what the others look at, and brings branches to the surface that are always taken.
     Step(fold, 1),
-    # After `fold`, which shows it the runs of appends as they will be.
+    # After `fold`, by which more texts are known to be alike; before `merge_text`, which keeps contexts with several readers.
+    Step(number_contexts, 2),
+    # Sees the runs of appends as they will be.
     Step(merge_text, 1),
     # Bodies of loops are as small as they get.
     Step(parallelise, 1),

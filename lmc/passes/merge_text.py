@@ -49,8 +49,7 @@ from collections import Counter
 from lmc.ir.core import Block, Function, Literal, Module, Op, Operand, Value, operands, walk_ops
 from lmc.ir.ops import ContextAppend, TextConcat
 from lmc.passes.rewriting import rewrite_blocks, rewrite_module
-from lmc.passes.text_pieces import joined
-from lmc.types import STR, StrT
+from lmc.passes.text_pieces import joined, written
 
 
 def merge_text(module: Module) -> Module:
@@ -70,7 +69,7 @@ def _merge_block(block: Block, uses: Counter[Value]) -> Block:
     gone: set[Op] = set()
     for op in block.ops:
         before = made.get(op.context) if isinstance(op, ContextAppend) else None
-        if isinstance(before, ContextAppend) and before.role is op.role and uses[op.context] == 1:
+        if isinstance(before, ContextAppend) and uses[op.context] == 1 and (before.role, before.deferred) == (op.role, op.deferred):
             runs[op] = [*runs.pop(before, [before]), op]
             gone.add(before)
     if not runs:
@@ -87,13 +86,8 @@ def _merge_block(block: Block, uses: Counter[Value]) -> Block:
 def _merged(run: list[ContextAppend], made: dict[Value, Op], uses: Counter[Value]) -> list[Op]:
     pieces = joined(p for append in run for p in _pieces(append.text, made, uses))
     first, last = run[0], run[-1]
-    if len(pieces) == 1 and isinstance(pieces[0].type, StrT):
-        return [ContextAppend(last.results, first.span, first.context, pieces[0], last.role)]
-    text = Value(STR, "text")
-    return [
-        TextConcat((text,), first.span, pieces),
-        ContextAppend(last.results, first.span, first.context, text, last.role),
-    ]
+    text, ops = written(pieces, first.span)
+    return [*ops, ContextAppend(last.results, first.span, first.context, text, last.role, last.deferred)]
 
 
 def _pieces(text: Operand, made: dict[Value, Op], uses: Counter[Value]) -> tuple[Operand, ...]:

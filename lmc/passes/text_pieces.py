@@ -1,15 +1,26 @@
-"""Putting the pieces of a text together: neighbouring literals are one, empty ones go."""
+"""Texts as the pieces that they are put together from: neighbouring literals are one, empty ones go.
+
+    "Name: " %name "!"   and   "Name: " %name ", and so on"     have the common start     "Name: " %name
+
+A text is a literal, a value, or the `text.concat` that makes it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from os.path import commonprefix
 
+from lmc.diagnostics import Span
 from lmc.ir.builder import literal
-from lmc.ir.core import Literal, Operand
+from lmc.ir.core import Literal, Op, Operand, Value
+from lmc.ir.ops import TextConcat
+from lmc.types import STR, StrT
 from lmc.values import text_of
 
+Pieces = tuple[Operand, ...]
 
-def joined(pieces: Iterable[Operand]) -> tuple[Operand, ...]:
+
+def joined(pieces: Iterable[Operand]) -> Pieces:
     """The fewest pieces that make the same text."""
     result: list[Operand] = []
     for piece in pieces:
@@ -21,3 +32,39 @@ def joined(pieces: Iterable[Operand]) -> tuple[Operand, ...]:
             text = result.pop().value + text
         result += [literal(text)] if text else []
     return tuple(result)
+
+
+def pieces_of(text: Operand, made: Mapping[Value, Op]) -> Pieces:
+    """The pieces of a text.  `made` has the ops that texts are made by."""
+    op = made.get(text) if isinstance(text, Value) else None
+    return joined(op.pieces if isinstance(op, TextConcat) else (text,))
+
+
+def written(pieces: Pieces, span: Span | None) -> tuple[Operand, list[Op]]:
+    """The text of joined pieces as an operand, with the op that makes it where one is needed."""
+    if not pieces:
+        return literal(""), []
+    if len(pieces) == 1 and isinstance(pieces[0].type, StrT):
+        return pieces[0], []
+    text = Value(STR, "text")
+    return text, [TextConcat((text,), span, pieces)]
+
+
+def common_start(one: Pieces, other: Pieces) -> Pieces:
+    """The longest pieces, the last one perhaps a part of a literal, that both texts begin with."""
+    start: list[Operand] = []
+    for a, b in zip(one, other):
+        if a != b:
+            both = isinstance(a, Literal) and isinstance(b, Literal)
+            shared = commonprefix([a.value, b.value]) if both else ""
+            return (*start, literal(shared)) if shared else tuple(start)
+        start.append(a)
+    return tuple(start)
+
+
+def without_start(pieces: Pieces, start: Pieces) -> Pieces:
+    """What is left behind a start that `common_start` gave."""
+    rest = pieces[len(start):]
+    if start and start[-1] != pieces[len(start) - 1]:
+        return literal(pieces[len(start) - 1].value[len(start[-1].value):]), *rest
+    return rest

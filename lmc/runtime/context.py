@@ -10,6 +10,7 @@ Forks share a context by holding it.  This file knows no requests, no engine and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -21,23 +22,27 @@ if TYPE_CHECKING:
     from lmc.runtime.tokenizer import Tokenizer
 
 RAW = "raw"
+#: Where a word ends and another one follows behind a single space: pre-tokenisers cut there.
+_WORD_ENDS = re.compile(r"\S(?= \S)")
 
 
 class ContextError(Exception):
     """The text or turn cannot be put here; the message says why.  Whoever knows the place in the program adds it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Context:
     """ids: final tokens; text: the open segment, not tokenised yet; author: how many characters at the end of `text` the author
     wrote (before them stand the template's text and the carry of a cut token); role: whose turn is open, None at the
-    beginning; written: where in `ids` generations stand, as (start, end), ascending."""
+    beginning; written: where in `ids` generations stand, as (start, end), ascending; fault: why there is no such context, raised by
+    all that goes on from it."""
 
     ids: tuple[int, ...] = ()
     text: str = ""
     author: int = 0
     role: str | None = None
     written: tuple[tuple[int, int], ...] = ()
+    fault: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,18 @@ class Prompter:
         ids = prompt.ids + tuple(generated_ids)
         return Context(ids, carry, 0, role, (*context.written, (len(prompt.ids), len(ids))))
 
+    def certain(self, context: Context) -> tuple[int, ...]:
+        """The tokens that every continuation of the context begins with, as far as that is easily known: the final ones, and those of
+        the open segment before its last word, which more text may change."""
+        cut = max((found.end() for found in _WORD_ENDS.finditer(context.text)), default=0)
+        if not cut or self._tokenizer.lossy or context.fault is not None:
+            return context.ids
+        try:
+            head, whole = self._segment(context, context.text[:cut]), self._segment(context, context.text)
+        except ContextError:
+            return context.ids
+        return context.ids + tuple(head[: _common_prefix([head, whole])])
+
     def option_prompts(self, context: Context, role: str, options: Sequence[str], *, heal: bool) -> OptionPrompts:
         """What `select` and `score` compare.  Each option is tokenised together with the open segment, and what is scored begins
         where the segment alone and all options part; without `heal` the segment's own tokens stay as they are.
@@ -152,6 +169,8 @@ class Prompter:
         return () if bos is None else (bos,)
 
     def _open(self, context: Context, role: str) -> Context:
+        if context.fault is not None:
+            raise context.fault
         if role == context.role:
             return context
         return replace(self._marked(context, self.marker(context.role, role)), role=role)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from lmc.diagnostics import RunError
 from lmc.pure import PureError, call_pure
 from lmc.pure.core import shown
-from lmc.runtime.context import ContextError
+from lmc.runtime.context import Context, ContextError
 from lmc.runtime.failures import failure, pure_failure
 from lmc.runtime.frames import Exit, Frame, Outcome
 from lmc.runtime.plan import Step
@@ -25,13 +26,18 @@ def context_new(frame: Frame, step: Step) -> None:
 
 
 def context_append(frame: Frame, step: Step) -> None:
-    instruction = step.instruction
+    instruction, attributes = step.instruction, step.instruction.attributes
     text = text_of(frame.operand(instruction, "text"))
     prompter = frame.instance.bound.session.prompter
     try:
-        context = prompter.append(frame.operand(instruction, "context"), instruction.attributes["role"], text)
-    except ContextError as error:
-        raise failure("E0840", str(error), instruction.span, kind="value") from None
+        context = prompter.append(frame.operand(instruction, "context"), attributes["role"], text)
+    except (ContextError, RunError) as error:
+        # A `RunError` is what a deferred append before this one has left.
+        if isinstance(error, ContextError):
+            error = failure("E0840", str(error), instruction.span, kind="value")
+        if not attributes.get("deferred"):
+            raise error from None
+        context = Context(fault=error)
     frame.write(instruction, (context,))
 
 
@@ -85,10 +91,6 @@ def pure_call(frame: Frame, step: Step) -> None:
     except PureError as error:
         raise pure_failure(error, instruction.span) from None
     frame.write(instruction, (value,))
-
-
-def hint(frame: Frame, step: Step) -> None:
-    """Hints change when work is done and never what comes out; this engine shares prefixes within a step without them."""
 
 
 def assertion(frame: Frame, step: Step) -> None:

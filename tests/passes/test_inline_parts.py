@@ -149,11 +149,11 @@ def test_the_budget_of_recursion_counts_every_call(tmp_path):
 
 @pytest.mark.parametrize("text", [
     # Rounds and calls without the model add up.
-    "def pure(n: int) -> int:\n    return n + 1\n\ndef main() -> int:\n    x = 0\n    while x < 60000:\n        x = pure(x)\n    return x\n",
-    "def pure(n: int) -> int:\n    return n + 1\n\ndef main() -> int:\n    return len([pure(x) for x in range(120000)])\n",
+    "def pure(n: int) -> int:\n    return n + 1\n\ndef main() -> int:\n    x = 0\n    while x < 60:\n        x = pure(x)\n    return x\n",
+    "def pure(n: int) -> int:\n    return n + 1\n\ndef main() -> int:\n    return len([pure(x) for x in range(120)])\n",
 ])
 def test_the_budget_of_rounds_counts_every_call(tmp_path, text):
-    plain, inlined = (observed(text, tmp_path, level) for level in (0, 2))
+    plain, inlined = (observed(text, tmp_path, level, budgets=Budgets(iterations=100)) for level in (0, 2))
     assert plain == inlined and "E0838" in plain[1]
 
 
