@@ -6,8 +6,8 @@ from lark import Token, Tree
 
 from lmc.diagnostics import Span
 from lmc.parser.ast import (
-    Attribute, Binary, BoolOp, Call, Compare, Comprehension, Conditional, Constant, DictExpr, Expr, ForClause, Here, Hole,
-    Identifier, Index, Keyword, ListExpr, Name, RecordExpr, Slice, Text, TextPiece, TupleExpr, Unary,
+    Attribute, Binary, BoolOp, BrokenExpr, Call, Compare, Comprehension, Conditional, Constant, DictExpr, Expr, ForClause, Here, Hole,
+    Identifier, Index, Keyword, ListExpr, Name, RecordExpr, Slice, TupleExpr, Unary,
 )
 from lmc.parser.builder import Builder
 
@@ -106,12 +106,13 @@ def _attribute(builder: Builder, span: Span, kids: list) -> Attribute:
     return Attribute(span, kids[0], builder.label(kids[1]))
 
 
-def _call(builder: Builder, span: Span, kids: list) -> Call:
+def _call(builder: Builder, span: Span, kids: list) -> Call | BrokenExpr:
     function, _, *args, _ = kids
-    for before, arg in zip(args, args[1:]):
-        if isinstance(before, Keyword) and not isinstance(arg, Keyword):
-            builder.error("E0111", "a positional argument after a keyword argument", arg.span, "this one has no name",
-                          "name it, or move it before the named ones")
+    late = next((arg for before, arg in zip(args, args[1:]) if isinstance(before, Keyword) and not isinstance(arg, Keyword)), None)
+    if late is not None:
+        builder.error("E0111", "a positional argument after a keyword argument", late.span, "this one has no name",
+                      "name it, or move it before the named ones")
+        return BrokenExpr(span, tuple(arg.value if isinstance(arg, Keyword) else arg for arg in args))
     positional = tuple(arg for arg in args if not isinstance(arg, Keyword))
     return Call(span, function, positional, tuple(arg for arg in args if isinstance(arg, Keyword)))
 
@@ -158,17 +159,16 @@ def targets(builder: Builder, span: Span, kids: list) -> tuple[Identifier, ...]:
     return tuple(builder.binding(token, "a variable") for token in kids)
 
 
-def _braces(builder: Builder, span: Span, kids: list) -> RecordExpr | DictExpr:
+def _braces(builder: Builder, span: Span, kids: list) -> RecordExpr | DictExpr | BrokenExpr:
     pairs = [(_key(builder, pair.children[0]), pair.children[1]) for pair in kids[1:-1]]
     names = [key for key, _ in pairs if isinstance(key, Name)]
     if len(names) == len(pairs):
         return RecordExpr(span, tuple(_field(builder, key, value) for key, value in pairs))
-    for name in names:
-        builder.error("E0112", "a name and a value as keys of the same braces", name.span, "this key is a name",
-                      f'write `"{name.text}"` for a dict; a record `{{name: value}}` has names only')
-    # Read on as the dict that was most likely meant, so that the name is not reported as unknown as well.
-    keys = (Text(key.span, (TextPiece(key.span, key.text),)) if isinstance(key, Name) else key for key, _ in pairs)
-    return DictExpr(span, tuple(keys), tuple(value for _, value in pairs))
+    if names:
+        builder.error("E0112", "a name and a value as keys of the same braces", names[0].span, "this key is a name",
+                      f'write `"{names[0].text}"` for a dict; a record `{{name: value}}` has names only')
+        return BrokenExpr(span, tuple(value for _, value in pairs))
+    return DictExpr(span, tuple(key for key, _ in pairs), tuple(value for _, value in pairs))
 
 
 def _key(builder: Builder, key: Expr | Token) -> Expr:

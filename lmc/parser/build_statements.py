@@ -6,7 +6,7 @@ from lark import Token, Tree
 
 from lmc.diagnostics import Span
 from lmc.parser.ast import (
-    Arm, Assert, Assign, Attribute, Break, Case, Continue, Elif, Export, Expr, ExprStmt, For, Fork, Here, Identifier, If, Index, Join,
+    Arm, Assert, Assign, Attribute, Break, BrokenPattern, Case, Continue, Elif, Export, Expr, ExprStmt, For, Fork, Here, Identifier, If, Index, Join,
     LiteralPattern, Match, Name, Pass, Pattern, RecordPattern, Resume, Return, RoleBlock, Stmt, Try, While, WildcardPattern,
 )
 from lmc.parser.build_expressions import floating, integer, keyword
@@ -115,6 +115,7 @@ def _name_pattern(builder: Builder, span: Span, kids: list) -> Pattern:
     if name != "_":
         builder.error("E0115", f"a pattern cannot be the bare name `{name}`", span, "this would match anything",
                       f"for a record type write `{name}(…)`; for anything else write `_`")
+        return BrokenPattern(span, builder.label(name))
     return WildcardPattern(span)
 
 

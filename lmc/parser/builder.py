@@ -18,22 +18,38 @@ from lmc.parser.sources import Code, HoleSource, StringSource
 from lmc.parser.text import build_text
 
 
+class ReservedWords:
+    """What a file does with reserved words.  `refused` are those that it gives to something of its own, which is one mistake each:
+    uses of them, kept in `uses` with what there would be to say, follow from it."""
+
+    __slots__ = ("refused", "uses")
+
+    def __init__(self) -> None:
+        self.refused: set[str] = set()
+        self.uses: list[tuple[str, Diagnostic]] = []
+
+    def mistakes(self) -> list[Diagnostic]:
+        """The uses that are mistakes of their own, once the whole file is read."""
+        return [diagnostic for word, diagnostic in self.uses if word not in self.refused]
+
+
 class Builder:
     """What the rules of one parsed piece of code need.
 
     `offset` is where the parsed text begins in the file; `parse_hole` parses and builds a hole, reporting what is wrong with it.
     """
 
-    __slots__ = ("source", "places", "code", "offset", "parse_hole", "report", "keywords")
+    __slots__ = ("source", "places", "code", "offset", "parse_hole", "report", "reserved", "keywords")
 
     def __init__(self, source: str, places: Places, code: Code, offset: int, parse_hole: Callable[[HoleSource], Hole | None],
-                 report: list[Diagnostic]):
+                 report: list[Diagnostic], reserved: ReservedWords):
         self.source = source
         self.places = places
         self.code = code
         self.offset = offset
         self.parse_hole = parse_hole
         self.report = report
+        self.reserved = reserved
         self.keywords: dict[Name, None] = {}
         """Names that are keywords, until it is known whether any word may stand there."""
 
@@ -63,6 +79,7 @@ class Builder:
         word = name.text
         kind = words.reserved(word)
         if kind:
+            self.reserved.refused.add(word)
             self.error("E0110", f"`{word}` is {kind} and cannot name {what}", name.span, "reserved",
                        f"choose another name, for instance `{word}_` or `my_{word.lower()}`")
 
@@ -84,11 +101,11 @@ class Builder:
         return build_text(string, self.source, self.places, self.parse_hole, self.report)
 
     def refuse_keywords(self) -> None:
-        """Report the keywords that stand where a value is expected."""
+        """Note the keywords that stand where a value is expected."""
         for name in self.keywords:
-            self.error("E0110", f"`{name.text}` is {words.reserved(name.text)}, a value is expected here", name.span,
-                       "not a value",
-                       "write an expression, or choose another name")
+            self.reserved.uses.append((name.text, Diagnostic(
+                "E0110", f"`{name.text}` is {words.reserved(name.text)}, a value is expected here", name.span, "not a value",
+                "write an expression, or choose another name")))
 
 
 def _spelled(token: Token) -> str:

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from lark import UnexpectedInput
 
 from lmc.diagnostics import Diagnostic, Span
+from lmc.parser import words
 from lmc.parser.ast import BrokenItem, Expr, File, Hole, Identifier, Item
 from lmc.parser.build import MAX_DEPTH, build, too_deep
-from lmc.parser.builder import Builder
+from lmc.parser.builder import Builder, ReservedWords
 from lmc.parser.failure import Failure, repairs
 from lmc.parser.grammar import parse_tree
 from lmc.parser.headers import read_header
@@ -54,19 +55,21 @@ def parse_file(path: str, text: str) -> ParseResult:
                            "is this a `.lmp` source file? remove the byte")
         return ParseResult(File(Span(path, 1, 1, 1, 1), path, ()), (error,), text, {})
     layout = scan(text, places)
-    items = _ItemParser(text, places, layout).items()
-    file = File(places.span(0, len(text)), path, tuple(items))
-    return ParseResult(file, tuple(sorted(layout.diagnostics, key=lambda d: d.span)), text, layout.comments)
+    parser = _ItemParser(text, places, layout)
+    file = File(places.span(0, len(text)), path, tuple(parser.items()))
+    diagnostics = sorted(layout.diagnostics + parser.reserved.mistakes(), key=lambda d: d.span)
+    return ParseResult(file, tuple(diagnostics), text, layout.comments)
 
 
 class _ItemParser:
-    __slots__ = ("text", "places", "layout", "report", "string_starts")
+    __slots__ = ("text", "places", "layout", "report", "reserved", "string_starts")
 
     def __init__(self, text: str, places: Places, layout: Layout):
         self.text = text
         self.places = places
         self.layout = layout
         self.report = layout.diagnostics
+        self.reserved = ReservedWords()
         self.string_starts = list(layout.code.strings)
 
     def items(self) -> list[Item]:
@@ -94,7 +97,7 @@ class _ItemParser:
         return self._broken(source)
 
     def _builder(self, code: Code, offset: int) -> Builder:
-        return Builder(self.text, self.places, code, offset, self._hole, self.report)
+        return Builder(self.text, self.places, code, offset, self._hole, self.report, self.reserved)
 
     def _hole(self, hole: HoleSource) -> Hole | None:
         code = hole.code
@@ -121,7 +124,12 @@ class _ItemParser:
             if failure is None:
                 return
             if not follows_from(failure, broken):
-                self.report.append(explain(failure, start, self.places))
+                diagnostic = explain(failure, start, self.places)
+                if failure.first in words.ROLES:
+                    # A call of what the file has given this name to.
+                    self.reserved.uses.append((failure.first, diagnostic))
+                else:
+                    self.report.append(diagnostic)
             broken.add(failure.first)
             failure = _next_failure(failure)
 

@@ -12,7 +12,7 @@ PLANTED = [
     ("E0101", "str", "    name "), ("E0113", '"Bob"', 'NAMES = ["Ann" '), ("E0009", "\\d", 'PATTERN = "'), ("E0312", "[]", "EMPTY = "),
     ("E0010", "'single'", "QUOTED = "), ("E0701", "search", "extern def "), ("E0104", "", "def late(n: int) -> int"),
     ("E0006", "(n + m", "    x = "), ("E0313", "integer", "def typed(n: "), ("E0306", "text", "def typed(n: integer, "),
-    ("E0201", "reveiw", "    if "), ("E0307", 'n = "three"', "    "), ("E0308", "review + n", "    return "),
+    ("E0201", "reveiw", "    if "), ("E0307", 'n = "three"', "    "), ("E0308", "review + 3", "    return "),
     ("E0310", "items}", "        Items: ${"), ("E0201", "itms", "        Other: ${"), ("E0201", "undefined_here", '        ${"inner ${'),
     ("E0305", "fine()", "    a = "), ("E0302", "3)", "    b = fine(1, 2, "), ("E0303", "k=1", "    c = fine(1, "), ("E0301", '"x"', "    d = fine("),
     ("E0201", "broken_call", "    e = shaky(a, b) + late(c) + "), ("E0322", "append", "    xs."), ("E0318", "trim", "    t = s."),

@@ -5,7 +5,7 @@ span.  Type expressions are ordinary expressions here; the checker reads them as
 """
 
 from lmc.parser.ast.expressions import (
-    Attribute, Binary, BoolOp, Call, Compare, Comprehension, Conditional, Constant, DictExpr, Expr, ForClause, Here, Hole,
+    Attribute, Binary, BoolOp, BrokenExpr, Call, Compare, Comprehension, Conditional, Constant, DictExpr, Expr, ForClause, Here, Hole,
     Index, Keyword, ListExpr, Name, RecordExpr, Slice, Text, TextPiece, TupleExpr, Unary,
 )
 from lmc.parser.ast.items import (
@@ -15,12 +15,12 @@ from lmc.parser.ast.node import (
     Identifier, Node, children, walk,
 )
 from lmc.parser.ast.statements import (
-    Arm, Assert, Assign, Break, Case, Continue, Elif, Export, ExprStmt, For, Fork, If, Join, LiteralPattern, Match, Pass,
+    Arm, Assert, Assign, Break, BrokenPattern, Case, Continue, Elif, Export, ExprStmt, For, Fork, If, Join, LiteralPattern, Match, Pass,
     Pattern, RecordPattern, Resume, Return, RoleBlock, Stmt, Try, While, WildcardPattern,
 )
 
 __all__ = [
-    "Arm", "Assert", "Assign", "Attribute", "Binary", "BoolOp", "Break", "BrokenItem", "Call", "Case", "Compare",
+    "Arm", "Assert", "Assign", "Attribute", "Binary", "BoolOp", "Break", "BrokenExpr", "BrokenItem", "BrokenPattern", "Call", "Case", "Compare",
     "Comprehension", "Conditional", "Config", "ConstDef", "Constant", "Continue", "DictExpr", "Elif", "Export", "Expr", "ExprStmt",
     "ExternDef", "FieldDef", "File", "For", "ForClause", "Fork", "FunctionDef", "Here", "Hole", "Identifier", "If", "Import",
     "Index", "Item", "Join", "Keyword", "ListExpr", "LiteralPattern", "Match", "Name", "Node", "Param", "Pass", "Pattern",

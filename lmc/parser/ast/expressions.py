@@ -183,3 +183,10 @@ class ForClause(Node):
     targets: tuple[Identifier, ...]
     iterable: Expr
     conditions: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BrokenExpr(Expr):
+    """An expression that was reported when it was read: its parts are looked at, and whatever is done with it is accepted."""
+
+    parts: tuple[Expr, ...]

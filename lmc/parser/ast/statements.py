@@ -132,6 +132,13 @@ class WildcardPattern(Pattern):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class BrokenPattern(Pattern):
+    """A bare name, which was reported when it was read; the name is known in the case."""
+
+    name: Identifier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RecordPattern(Pattern):
     """`T(a, b)`, `T(x=a)`, `T()`.  A target `_` binds nothing."""
 

@@ -49,17 +49,18 @@ def _annotated(body: Body, statement: ast.Assign, target: ast.Name) -> None:
         return
     before = body.find(target.text)
     body.annotated.add(target.text)
-    if before is not None and known(type) and known(before.type) and before.type != type:
+    if before is not None and known(type) and known(before.type) and before.type != type and before not in body.retyped:
         body.facts.error("E0307", f"`{target.text}` is `{type_text(before.type)}`, and here it is declared `{type_text(type)}`",
                          statement.annotation, "", "a name keeps one type in a function; use another name",
                          (f"it got its type at {before.span}",))
+        body.retyped.add(before)
     symbol = body.bind(target, target.text, type if before is None else before.type, LocalKind.VARIABLE)
     body.narrow_on_assignment(symbol, found)
 
 
 def _assigned(body: Body, statement: ast.Assign, target: ast.Name) -> None:
     symbol = body.find(target.text)
-    wanted = symbol.type if symbol is not None and known(symbol.type) else body.widened.get(target.text)
+    wanted = symbol.type if symbol is not None and known(symbol.type) and symbol not in body.retyped else body.widened.get(target.text)
     found = body.infer(statement.value, wanted)
     if wanted is not None and needs_conversion(found, wanted):
         body.convert(statement.value)

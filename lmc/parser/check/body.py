@@ -61,12 +61,14 @@ class Body:
     branch_names  names that were bound in a branch that is over, for the message when one is used
     all_names     all names that are bound anywhere in the body
     unassigned    names already reported as used without a value
+    retyped       names reported as given values of two types: which one was meant nobody knows
     placed        texts and calls that stand where text is prompt and where the model may be asked
     """
 
     __slots__ = (
         "facts", "file", "rules", "function", "result", "has_context", "scopes", "flow", "role", "loops", "in_fork", "widened",
         "annotated", "outer_names", "branch_names", "all_names", "placed", "unassigned",
+        "retyped",
     )
 
     def __init__(self, facts: Facts, file: FileScope, rules: Rules, function: FunctionSymbol | None = None,
@@ -85,6 +87,7 @@ class Body:
         self.all_names: set[str] = set()
         self.placed: set[ast.Expr] = set()
         self.unassigned: set[str] = set()
+        self.retyped: set[LocalSymbol] = set()
 
     @property
     def text_part(self) -> bool:
@@ -165,9 +168,11 @@ class Body:
             # The first value was narrower than the name needs (`1..5`, then any int): check again with the plain type.
             self.widened[symbol.name] = plain
             return
-        self.facts.error(
-            "E0307", f"`{symbol.name}` is `{type_text(symbol.type)}`, and here it would become `{type_text(type)}`", node,
-            f"this is `{type_text(type)}`", retype_help(symbol, type), (f"it got its type at {symbol.span}",))
+        if symbol not in self.retyped:
+            self.facts.error(
+                "E0307", f"`{symbol.name}` is `{type_text(symbol.type)}`, and here it would become `{type_text(type)}`", node,
+                f"this is `{type_text(type)}`", retype_help(symbol, type), (f"it got its type at {symbol.span}",))
+            self.retyped.add(symbol)
 
     def path(self, expr: ast.Expr) -> Path | None:
         """`x` or `x.a.b` as something that can be narrowed."""

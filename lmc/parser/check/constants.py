@@ -80,6 +80,8 @@ class _Evaluator:
                 return self._record(expr)
             case ast.Call():
                 return self._call(expr)
+            case ast.BrokenExpr():
+                raise _Failed
         return self._operator(expr)
 
     def _piece(self, part: ast.TextPiece | ast.Hole) -> str:

@@ -68,6 +68,12 @@ def _collection(body: Body, expr: ast.Expr, hint: Type | None) -> Type:
             return infer_record(body, expr, hint)
         case ast.Comprehension():
             return infer_comprehension(body, expr, hint)
+        case ast.BrokenExpr():
+            for part in expr.parts:
+                # A type among them was an argument where types may stand.
+                if not (isinstance(part, ast.Name) and isinstance(body.file.type_symbol(part.text), TypeSymbol)):
+                    body.infer(part)
+            return UNKNOWN
     assert isinstance(expr, ast.TupleExpr), expr
     for element in expr.elements:
         body.infer(element)
@@ -102,7 +108,7 @@ def _name(body: Body, expr: ast.Name) -> Type:
         return UNKNOWN
     path = body.path(expr)
     if path is not None:
-        return body.flow.narrowed.get(path, symbol.type)
+        return body.flow.narrowed.get(path, symbol.type) if symbol not in body.retyped else UNKNOWN
     return _value_of(body, expr, symbol)
 
 

@@ -83,6 +83,12 @@ class Facts:
         """Forget the warnings since `mark`: beside an error they are often about the same mistake."""
         self.diagnostics[mark[0]:] = [d for d in self.diagnostics[mark[0]:] if d.severity is Severity.ERROR]
 
+    def failed_within(self, span: Span) -> bool:
+        """Whether an error lies in the span, one of reading the file among them."""
+        start, end = (span.line, span.column), (span.end_line, span.end_column)
+        return any(d.severity is Severity.ERROR and d.span is not None and d.span.file == span.file
+                   and start <= (d.span.line, d.span.column) <= end for d in self.diagnostics)
+
     def failed_since(self, mark: tuple[int, int]) -> bool:
         """Whether an error was reported since `mark`."""
         return any(d.severity is Severity.ERROR for d in self.diagnostics[mark[0]:])

@@ -90,7 +90,7 @@ def _bound(node: ast.Node) -> list[str]:
             while isinstance(root, (ast.Index, ast.Attribute)):
                 root = root.value
             return [root.text] if isinstance(root, ast.Name) else []
-        case ast.Hole(name=name) | ast.Try(name=name):
+        case ast.Hole(name=name) | ast.Try(name=name) | ast.BrokenPattern(name=name):
             return [name.text] if name is not None else []
         case ast.For(targets=targets) | ast.Fork(targets=targets):
             return [t.text for t in targets]

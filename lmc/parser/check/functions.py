@@ -24,7 +24,7 @@ _MAX_ROUNDS = 10
 def check_function(scope: FileScope, symbol: FunctionSymbol) -> None:
     """Check the body of a `def` or `part`."""
     definition = symbol.definition
-    body = _check(scope, definition.body, symbol, symbol.result)
+    body = _check(scope, definition, symbol, symbol.result)
     if body.flow.live and symbol.result != NONE and known(symbol.result):
         scope.facts.error("E0320", f"`{symbol.name}` declares `{type_text(symbol.result)}`, and not every path returns one",
                           definition.result or definition.name, "a path reaches the end without `return`",
@@ -33,10 +33,11 @@ def check_function(scope: FileScope, symbol: FunctionSymbol) -> None:
 
 def check_test(scope: FileScope, test: ast.TestDef) -> None:
     """Check the body of a `test`: a function with no parameters and no result."""
-    _check(scope, test.body, None, None)
+    _check(scope, test, None, None)
 
 
-def _check(scope: FileScope, statements: tuple[ast.Stmt, ...], symbol: FunctionSymbol | None, result: Type | None) -> Body:
+def _check(scope: FileScope, item: ast.FunctionDef | ast.TestDef, symbol: FunctionSymbol | None, result: Type | None) -> Body:
+    statements = item.body
     widened: dict[str, Type] = {}
     mark = scope.facts.mark()
     for _ in range(_MAX_ROUNDS):
@@ -50,7 +51,7 @@ def _check(scope: FileScope, statements: tuple[ast.Stmt, ...], symbol: FunctionS
             break
         widened = body.widened
         scope.facts.rewind(mark)
-    if scope.facts.failed_since(mark):
+    if scope.facts.failed_within(item.span):
         scope.facts.drop_warnings(mark)
     else:
         warn_about_body(body, statements)

@@ -40,7 +40,7 @@ def check_match(body: Body, statement: ast.Match) -> None:
         narrowed = _narrowed(case, taken, subject, left)
         if path is not None and narrowed is not None:
             body.flow.narrow({path: narrowed})
-        wild = wild or any(isinstance(p, ast.WildcardPattern) for p in case.patterns)
+        wild = wild or any(isinstance(p, (ast.WildcardPattern, ast.BrokenPattern)) for p in case.patterns)
         left = set() if wild else left - taken
         body.block(case.body)
         ends.append(body.flow)
@@ -130,6 +130,9 @@ def _check_patterns(body: Body, case: ast.Case, subject: Type, left: set[Atom]) 
                 atoms = _literal(body, pattern, subject)
             case ast.RecordPattern():
                 atoms = _record(body, pattern, subject, names)
+            case ast.BrokenPattern(name=name):
+                body.bind(name, name.text, UNKNOWN, LocalKind.PATTERN)
+                atoms = set(left)
             case _:
                 atoms = set(left)
         if known(subject) and atoms and _REST not in atoms and not atoms & left and _REST not in left:

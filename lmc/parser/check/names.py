@@ -8,7 +8,7 @@ Nothing here knows types.
 
 from __future__ import annotations
 
-from lmc.parser import ast
+from lmc.parser import ast, words
 from lmc.parser.check.body import Body
 from lmc.parser.check.model import (
     BuiltinSymbol, ConstSymbol, ExternSymbol, FunctionSymbol, LocalSymbol, ModuleSymbol, Symbol, TypeSymbol,
@@ -58,6 +58,8 @@ def resolve_name(body: Body, expr: ast.Name) -> Symbol | None:
 def report_undefined(body: Body, expr: ast.Name) -> None:
     """Say what is wrong with a name that nothing declares."""
     name, facts = expr.text, body.facts
+    if name in words.NOT_VALUES:
+        return  # reported when it was read
     if name in body.branch_names:
         fork = body.branch_names[name]
         facts.error("E0507", f"`{name}` is local to its branch", expr, "not known after the fork",

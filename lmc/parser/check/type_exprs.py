@@ -7,7 +7,7 @@ A mistake is reported once and gives `UNKNOWN`.  This file knows no values but t
 
 from __future__ import annotations
 
-from lmc.parser import ast
+from lmc.parser import ast, words
 from lmc.parser.check.constraints import check_regex, has_value
 from lmc.parser.check.model import UNKNOWN, ConstSymbol, TypeSymbol
 from lmc.parser.check.relations import is_int, is_str, known, type_text
@@ -45,6 +45,8 @@ def _resolve(scope: FileScope, expr: ast.Expr, name: str | None) -> Type:
             return _generic(scope, expr)
         case ast.Call():
             return _refined(scope, expr)
+        case ast.BrokenExpr():
+            return UNKNOWN
     return _not_a_type(scope, expr)
 
 
@@ -79,7 +81,7 @@ def _named(scope: FileScope, expr: ast.Name | ast.Attribute) -> Type:
     if symbol is not None:
         scope.facts.error("E0313", f"`{symbol.name}` is not a type", expr, "expected a type")
         return UNKNOWN
-    if isinstance(expr, ast.Name):
+    if isinstance(expr, ast.Name) and expr.text not in words.NOT_VALUES:
         _unknown_name(scope, expr)
     return UNKNOWN
 

@@ -74,7 +74,7 @@ def test_the_programs_of_the_pages_are_in_the_style(page, source):
 
 def test_random_programs_have_every_kind_of_node():
     seen = {type(node).__name__ for seed in range(80) for node in walk(parse_file("a", random_program(seed, 6)).file)}
-    abstract = {"Node", "Expr", "Item", "Stmt", "Pattern", "BrokenItem"}
+    abstract = {"Node", "Expr", "Item", "Stmt", "Pattern", "BrokenItem", "BrokenExpr", "BrokenPattern"}
     assert {name for name in ast.__all__ if name[0].isupper()} - abstract == seen
 
 
