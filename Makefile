@@ -1,4 +1,4 @@
-# Two commands do all the set-up: `make run` and `make test`.
+# Two commands do all the set-up: `make run` and `make test`.  `make bench-peers` installs what `lmc bench` compares itself with.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # Test processes side by side; each computes with one thread and loads the default model once.
 JOBS ?= 2
 
-.PHONY: run test clean
+.PHONY: run test bench-peers clean
 
 run: $(READY)
 	$(BIN)/lmc models pull
@@ -22,5 +22,13 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
+# Each list of benchmarks/peers has a virtual environment of its own: the engines' needs do not go together.
+bench-peers: $(patsubst benchmarks/peers/%.txt,.bench-peers/%/.ready,$(wildcard benchmarks/peers/*.txt))
+
+.bench-peers/%/.ready: benchmarks/peers/%.txt
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check -r $<
+	touch $@
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .bench-peers

@@ -39,7 +39,7 @@ def test_a_row_for_each_way_and_batch(data, capsys):
 
 
 def test_missing_data_are_named(tmp_path, capsys, monkeypatch):
-    assert run_command(["bench", "json", "--dry", "--data", str(tmp_path), "--object", "city"]) == 2
+    assert run_command(["bench", "json", "--dry", "--data", str(tmp_path), "--only", "city"]) == 2
     assert "regex_constraints.jsonl` does not exist" in capsys.readouterr().err
     inner = tmp_path / "repository" / "inner"
     inner.mkdir(parents=True)
@@ -61,5 +61,5 @@ def test_tokens_that_differ_are_looked_at(data):
 
 def test_refused_requests_are_counted(data, capsys, monkeypatch):
     monkeypatch.setattr(bench_json, "_MAX_TOKENS", 2)
-    assert run_command(["bench", "json", "--dry", "--data", str(data), "--object", "character", "--batch", "1", "--documents", "2"]) == 0
+    assert run_command(["bench", "json", "--dry", "--data", str(data), "--only", "character", "--batch", "1", "--documents", "2"]) == 0
     assert "2 refused\n" in capsys.readouterr().out

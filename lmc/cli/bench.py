@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from lmc.cli.bench_json import OBJECTS, Bench, read_documents
+from lmc.cli.bench_json import OBJECTS, Bench, read_documents, repository
+from lmc.cli.bench_masks import mask_table
 from lmc.cli.bench_regex import regex_table
 from lmc.cli.exits import OK
 
@@ -25,12 +26,28 @@ def regex_command(repeat: int) -> int:
     return OK
 
 
+@bench.command("masks")
+@click.option("--model", default="default", metavar="NAME", show_default=True, help="Whose tokenizer: short name, folder or hub id.")
+@click.option("--dry", is_flag=True, help="The stand-in model's tokenizer.")
+@click.option("--peers", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="What `make bench-peers` made. Default: .bench-peers in the repository.")
+def masks_command(model: str, dry: bool, peers: Path | None) -> int:
+    """What masks cost over twenty constraints, beside other engines."""
+    from lmc.embed import cache_folder
+    from lmc.runtime.open_tokenizer import open_tokenizer
+
+    tokenizer, _ = open_tokenizer(model, cache_folder(), dry=dry)
+    for line in mask_table(tokenizer, peers or repository() / ".bench-peers"):
+        click.echo(line)
+    return OK
+
+
 @bench.command("json")
 @click.option("--model", default="default", metavar="NAME", show_default=True, help="Short name, folder or hub id.")
 @click.option("--dry", is_flag=True, help="The stand-in model.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="The shared test data. Default: ../shared/data beside the repository.")
-@click.option("--object", "objects", multiple=True, type=click.Choice(OBJECTS), help="May be repeated. Default: all.")
+@click.option("--only", "objects", multiple=True, type=click.Choice(OBJECTS), help="May be repeated. Default: all.")
 @click.option("--documents", type=click.IntRange(1), default=40, show_default=True, metavar="N", help="Of each object.")
 @click.option("--batch", "batches", multiple=True, type=click.IntRange(1), default=(1, 8, 32), show_default=True, metavar="N",
               help="Requests at a time; may be repeated.")

@@ -150,15 +150,18 @@ class Bench:
         return events[0].result.logprobs[0]
 
 
+def repository() -> Path:
+    """The repository that the current folder is in; the folder itself where it is in none."""
+    here = Path.cwd()
+    return next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
+
+
 def read_documents(folder: Path | None, names: tuple[str, ...], count: int) -> dict[str, list[Document]]:
     """`count` documents of each kind.  Raises `UsageError` where the data are missing.
 
     folder: with the files of the shared test data; by default `../shared/data` beside the repository that the current folder is in
     """
-    if folder is None:
-        here = Path.cwd()
-        root = next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
-        folder = root.parent / "shared" / "data"
+    folder = folder or repository().parent / "shared" / "data"
     made = {"character": _characters, "city": _cities, "schemas": _schemas}
     return {name: made[name](folder)[:count] for name in names}
 
