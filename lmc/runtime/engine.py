@@ -172,9 +172,11 @@ class Engine:
 
     def _enter(self, ticket: int, request: GenerateRequest | ScoreRequest) -> Request:
         if isinstance(request, ScoreRequest):
-            return Request(ticket, list(request.ids[:-1]), request.start - 1, Scoring(request))
-        entry = Request(ticket, list(request.prompt), len(request.prompt) - 1, self._generation(request), self._most(request))
-        self._look_ahead(entry)
+            entry = Request(ticket, list(request.ids[:-1]), request.start - 1, Scoring(request))
+        else:
+            entry = Request(ticket, list(request.prompt), len(request.prompt) - 1, self._generation(request), self._most(request))
+            self._look_ahead(entry)
+        entry.priority = request.priority
         return entry
 
     def _most(self, request: GenerateRequest) -> int:

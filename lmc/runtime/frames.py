@@ -42,27 +42,29 @@ class Outcome:
 class Frame:
     """One activation, or one round in it."""
 
-    __slots__ = ("instance", "code", "registers", "path", "depth")
+    __slots__ = ("instance", "code", "registers", "path", "depth", "chain")
 
-    def __init__(self, instance: Instance, code: FunctionCode, registers: list[Any], path: str, depth: int):
+    def __init__(self, instance: Instance, code: FunctionCode, registers: list[Any], path: str, depth: int, chain: int = 0):
         self.instance = instance
         self.code = code
         self.registers = registers
         self.path = path
         self.depth = depth
+        #: The longest chain of generation that waits for the function's end, in tokens.
+        self.chain = chain
 
     def callee(self, code: FunctionCode, call: Instruction) -> Frame:
         """The frame of a function called from here."""
         path = f"{self.path}{call.attributes['site']}/"
-        return Frame(self.instance, code, [None] * code.registers, path, self.depth_of(call) + 1)
+        return Frame(self.instance, code, [None] * code.registers, path, self.depth_of(call) + 1, self.chain_of(call))
 
     def round(self, site: str, index: int) -> Frame:
         """A round of a loop: what ran before it has ended, so the registers are the same."""
-        return Frame(self.instance, self.code, self.registers, f"{self.path}{site}:{index}/", self.depth)
+        return Frame(self.instance, self.code, self.registers, f"{self.path}{site}:{index}/", self.depth, self.chain)
 
     def branch(self, site: str, index: int) -> Frame:
         """A round that runs beside others, with registers of its own."""
-        return Frame(self.instance, self.code, self.registers.copy(), f"{self.path}{site}:{index}/", self.depth)
+        return Frame(self.instance, self.code, self.registers.copy(), f"{self.path}{site}:{index}/", self.depth, self.chain)
 
     def function(self, instruction: Instruction) -> str:
         """The name of the function whose code it is, as its author wrote it."""
@@ -72,6 +74,10 @@ class Frame:
     def depth_of(self, instruction: Instruction) -> int:
         """How many calls deep it stands, those in whose place it stands included."""
         return self.depth + len(inlined_calls(instruction))
+
+    def chain_of(self, instruction: Instruction) -> int:
+        """The longest chain of generation that waits for the instruction, in tokens."""
+        return self.chain + instruction.attributes.get("chain", 0)
 
     def path_of(self, step: Step) -> str:
         """The path of what has no site: that of the function, round or branch it belongs to."""

@@ -64,6 +64,8 @@ class GenerateRequest:
     max_tokens, min_tokens: bounds on generated tokens, those that only spell `heal` not counted
     logprobs: number of alternatives to record per token; 0 records nothing
     stream: whether `TextEvent`s are wanted
+    priority: how many tokens the longest chain of generation has that begins with this one: of requests that come at the same time and
+        share no prefix, the higher goes first
     then: where this is a piece of a longer text: the next piece, by what this one gave, or None where there is nothing to go on from.
         Its prompt begins with this one's and the tokens that this one kept.  Called in the engine's thread, so it touches nothing that
         changes; what it raises fails the request.
@@ -82,15 +84,17 @@ class GenerateRequest:
     stream: bool = False
     origin: Origin | None = field(default=None, compare=False)
     then: Callable[[Generated], GenerateRequest | None] | None = field(default=None, compare=False)
+    priority: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """Log-probabilities of `ids[start:]`, each given all ids before it; `1 <= start < len(ids)`."""
+    """Log-probabilities of `ids[start:]`, each given all ids before it; `1 <= start < len(ids)`.  `priority` as of a generation."""
 
     ids: tuple[int, ...]
     start: int
     origin: Origin | None = field(default=None, compare=False)
+    priority: int = field(default=0, compare=False)
 
 
 class Jump(Enum):

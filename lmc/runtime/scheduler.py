@@ -62,13 +62,15 @@ class Request:
     share_to: positions before it enter the tree as soon as they are planned; later ones when the request ends
     work: what is done with the logits; not the scheduler's business
     arrival: the step before which it was submitted; requests of one arrival count as simultaneous
+    priority: of requests that arrive at once and share no more than the tree has, the higher goes first
     hang: the deepest node that is known to match whole while the request waits
     cached: tokens found in the tree when it first ran; None before
     draft: guesses of the tokens behind `ids`; a step plans the first `drafted` of them too, where it has room
     """
 
     __slots__ = ("ticket", "ids", "wanted", "work", "state", "slots", "shared", "computed", "planned", "prompt", "most", "share_to",
-                 "node", "hang", "arrival", "admitted", "overtaken", "retractions", "cached", "passes", "draft", "drafted")
+                 "node", "hang", "arrival", "admitted", "overtaken", "retractions", "cached", "passes", "draft", "drafted",
+                 "priority")
 
     def __init__(self, ticket: int, ids: list[int], wanted: int, work: Any, most: int = 0):
         assert 0 <= wanted < len(ids), (wanted, len(ids))
@@ -82,7 +84,7 @@ class Request:
         self.arrival = self.admitted = self.overtaken = self.retractions = self.passes = 0
         self.cached: int | None = None
         self.draft: list[int] = []
-        self.drafted = 0
+        self.drafted = self.priority = 0
 
     @property
     def scheduled(self) -> int:
@@ -273,8 +275,22 @@ class Scheduler:
         if self.policy is Policy.FCFS:
             return sorted(self.waiting, key=lambda r: (r.arrival, r.ticket))
         matched = {r.ticket: self._matched(r) for r in self.waiting}
+        urgency = self._urgency(matched)
         # Those with a hold come first: what they hold nobody else can use.
-        return sorted(self.waiting, key=lambda r: (r.overtaken < MAX_OVERTAKEN, r.node is None, -matched[r.ticket], r.arrival))
+        return sorted(self.waiting, key=lambda r: (r.overtaken < MAX_OVERTAKEN, r.node is None, -matched[r.ticket], r.arrival,
+                                                   -urgency[r.ticket]))
+
+    def _urgency(self, matched: dict[int, int]) -> dict[int, int]:
+        """By ticket the highest priority among the requests that go on from the tree by the same token.
+
+        These stay together, in the order of their ids: the order is depth first whatever the priorities are.
+        """
+        ways = {r.ticket: (r.hang, matched[r.ticket], r.ids[matched[r.ticket]]) for r in self.waiting}
+        highest: dict[tuple[Node | None, int, int], int] = {}
+        for request in self.waiting:
+            way = ways[request.ticket]
+            highest[way] = max(highest.get(way, 0), request.priority)
+        return {ticket: highest[way] for ticket, way in ways.items()}
 
     def _follows(self, request: Request, ahead: list[Request]) -> bool:
         """Whether a running request is about to compute the next tokens of this one too."""

@@ -19,8 +19,9 @@ class Clock:
         self.finished: list[int] = []
         self._tickets = iter(range(1, 10**6))
 
-    def submit(self, ids: list[int], more: int = 1) -> Request:
+    def submit(self, ids: list[int], more: int = 1, priority: int = 0) -> Request:
         request = Request(next(self._tickets), list(ids), len(ids) - 1, more)
+        request.priority = priority
         self.scheduler.submit(request)
         return request
 
@@ -137,9 +138,10 @@ def test_nested_branches_share_every_level():
     assert clock.computed == edges
 
 
+@pytest.mark.parametrize("priorities", [1, 1000])
 @pytest.mark.parametrize("slots", [120, 300])
-def test_an_offline_batch_in_a_pool_of_one_request_computes_each_edge_once(slots):
-    """Depth-first order is optimal where the cache holds the longest request."""
+def test_an_offline_batch_in_a_pool_of_one_request_computes_each_edge_once(slots, priorities):
+    """Depth-first order is optimal where the cache holds the longest request; priorities leave it depth first."""
     clock = Clock(slots=slots, max_batch_tokens=40)
     edges, jobs = 0, []
     for i in range(5):
@@ -149,9 +151,10 @@ def test_an_offline_batch_in_a_pool_of_one_request_computes_each_edge_once(slots
             leaf = prompt(100 + 10 * i + j, 20)
             edges += 20
             jobs.append(branch + leaf)
-    random.Random(0).shuffle(jobs)
+    rng = random.Random(0)
+    rng.shuffle(jobs)
     for ids in jobs:
-        clock.submit(ids)
+        clock.submit(ids, priority=rng.randrange(priorities))
     clock.run()
     assert clock.computed <= edges + len(jobs)
     slow = Clock(slots=slots, max_batch_tokens=40, policy=Policy.FCFS)
@@ -179,6 +182,16 @@ def test_arrival_decides_between_equal_matches():
     late = clock.submit([1, 1])
     clock.run()
     assert clock.started[1:] == [early.ticket, late.ticket]
+
+
+def test_priority_decides_where_prefix_and_arrival_do_not():
+    """The branch with the most urgent request goes first, whole; an urgent one does not tear another branch apart."""
+    clock = Clock(max_batch_tokens=1)
+    alone = clock.submit([3, 3])
+    calm = [clock.submit([5, 5, 5, n]) for n in (1, 2)]
+    urgent = [clock.submit([7, 7, 7, 1]), clock.submit([7, 7, 7, 2], priority=90)]
+    clock.run()
+    assert clock.started == [r.ticket for r in (*urgent, alone, *calm)]
 
 
 def test_fcfs_goes_by_arrival():
