@@ -174,6 +174,8 @@ def test_e03_caught_or_collected_it_is_an_error_and_never_none(failing, how):
 
 def test_e03_from_python_and_from_coroutines_nothing_stays(failing, tmp_path):
     (tmp_path / "program.lmp").write_text(FAILING)
+    # Other tests of this process may still hold modules.
+    before = set(threading.enumerate())
     with lmc.load(tmp_path / "program.lmp", dry=True, seed=1, externs={"tool": tool}) as m:
         for how, kind in KINDS.items():
             with pytest.raises(RunError) as caught:
@@ -184,10 +186,14 @@ def test_e03_from_python_and_from_coroutines_nothing_stays(failing, tmp_path):
             assert m.caught(how) == kind
         _wait_until_idle(m._opened().share.session)
     for _ in range(500):
-        if not [t for t in threading.enumerate() if t.name.startswith("lmc-")]:
+        if not _started_since(before):
             break
         time.sleep(0.01)
-    assert not [t for t in threading.enumerate() if t.name.startswith("lmc-")]
+    assert not _started_since(before)
+
+
+def _started_since(before):
+    return [t for t in threading.enumerate() if t not in before and t.name.startswith("lmc-")]
 
 
 def _wait_until_idle(session):
