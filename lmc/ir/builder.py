@@ -75,6 +75,11 @@ def substitute(op: Op, replaced: Mapping[Value, Operand], rewrite_block: Callabl
     return rebuild(op, **changes) if changes else op
 
 
+def replaced_in(block: Block, values: Mapping[Value, Operand]) -> Block:
+    """The block with other values as operands, in its regions too."""
+    return Block(block.args, tuple(substitute(op, values, lambda inner: replaced_in(inner, values)) for op in block.ops))
+
+
 def rebuild(op: Op, results: tuple[Value, ...] | None = None, **changes: Any) -> Op:
     """The op with some fields changed; unless others are given, its results stay the same values."""
     fields = {f.name: getattr(op, f.name) for f in op_fields(type(op))}

@@ -17,6 +17,8 @@ from lmc.ir.core import Module
 from lmc.ir.verifier import verify
 from lmc.passes.dead_code import dead_code
 from lmc.passes.fold import fold
+from lmc.passes.fold_constraints import fold_constraints
+from lmc.passes.hoist_prefix import hoist_prefix
 from lmc.passes.inline_parts import inline_parts
 from lmc.passes.merge_text import merge_text
 from lmc.passes.number_contexts import number_contexts
@@ -44,7 +46,9 @@ LOCAL: tuple[Step, ...] = (
     Step(inline_parts, 2),
     # Makes literals of what the others look at, and brings branches to the surface that are always taken.
     Step(fold, 1),
-    # After `fold`, by which more texts are known to be alike; before `merge_text`, which keeps contexts with several readers.
+    # Knows most once literals are put together and short callees stand in the loops that call them.
+    Step(hoist_prefix, 2),
+    # What came out of two loops may be alike; before `merge_text`, which keeps contexts with several readers.
     Step(number_contexts, 2),
     # Sees the runs of appends as they will be.
     Step(merge_text, 1),

@@ -60,11 +60,9 @@ from lmc.ir.core import Block, Effect, Function, Literal, Module, Op, Operand, V
 from lmc.ir.ops import Call, ContextAppend
 from lmc.passes.identity import compared_contexts, never_empty
 from lmc.passes.rewriting import rewrite_module
-from lmc.passes.text_pieces import Pieces, common_start, pieces_of, without_start, written
+from lmc.passes.text_pieces import Pieces, common_start, pieces_of, without_start, worth_sharing, written
 from lmc.types import CONTEXT
 
-#: A start of fewer characters and no value is not worth an append of its own.
-_WORTH = 16
 _Key = tuple[Any, ...]
 
 
@@ -177,7 +175,7 @@ class _Numbering:
         for other in self._siblings(op):
             start = common_start(pieces, other.pieces)
             rest = without_start(pieces, start)
-            if not (start == other.pieces or _worth(start) or not rest and start) or not self._stays_apart(value, rest):
+            if not (start == other.pieces or worth_sharing(start) or not rest and start) or not self._stays_apart(value, rest):
                 continue
             between = other.value if start == other.pieces else self._split(other, start)
             if between is not None:
@@ -225,10 +223,6 @@ def _part(value: Any) -> Any:
     if isinstance(value, Literal):
         return repr(value.value), value.type
     return tuple(map(_part, value)) if isinstance(value, tuple) else value
-
-
-def _worth(start: Pieces) -> bool:
-    return any(isinstance(p, Value) or len(p.value) >= _WORTH for p in start)
 
 
 def _flat(cell: _Cell) -> Iterator[Op]:

@@ -58,7 +58,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from lmc.ir.builder import substitute
+from lmc.ir.builder import replaced_in, substitute
 from lmc.ir.core import Block, Effect, Function, Literal, Module, Op, Operand, Value, blocks, free_values, walk_ops
 from lmc.ir.effects import function_effects, op_effect
 from lmc.ir.ops import Call, For, Gen, ListMake, Map, PureCall, TupleGet, Yield
@@ -159,10 +159,7 @@ def _second_loop(loop: For, mapped: Map, needed: list[Value], sources: list[Oper
 
 
 def _replaced(op: Op, values: dict[Value, Value]) -> Op:
-    def block(old: Block) -> Block:
-        return Block(old.args, tuple(_replaced(inner, values) for inner in old.ops))
-
-    return substitute(op, values, block)
+    return substitute(op, values, lambda block: replaced_in(block, values))
 
 
 def _renamed(op: Op, values: dict[Value, Value]) -> Op:

@@ -7,7 +7,8 @@ A text is a literal, a value, or the `text.concat` that makes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from os.path import commonprefix
 
 from lmc.diagnostics import Span
@@ -18,6 +19,8 @@ from lmc.types import STR, StrT
 from lmc.values import text_of
 
 Pieces = tuple[Operand, ...]
+#: A start of fewer characters and no value is not worth an append of its own.
+_WORTH = 16
 
 
 def joined(pieces: Iterable[Operand]) -> Pieces:
@@ -68,3 +71,13 @@ def without_start(pieces: Pieces, start: Pieces) -> Pieces:
     if start and start[-1] != pieces[len(start) - 1]:
         return literal(pieces[len(start) - 1].value[len(start[-1].value):]), *rest
     return rest
+
+
+def shared_by_all(texts: Sequence[Pieces]) -> Pieces:
+    """The longest pieces that all texts begin with."""
+    return reduce(common_start, texts)
+
+
+def worth_sharing(start: Pieces) -> bool:
+    """Whether a start is long enough for an append of its own."""
+    return any(isinstance(piece, Value) or len(text_of(piece.value)) >= _WORTH for piece in start)
