@@ -25,6 +25,11 @@ def rewrite_module(module: Module, rewrite: Callable[[Function], Function]) -> M
     return dataclasses.replace(module, functions=functions)
 
 
+def with_body(function: Function, body: Block) -> Function:
+    """The function with another body; the function itself where it is the same."""
+    return function if body is function.body else dataclasses.replace(function, body=body)
+
+
 def rewrite_function(function: Function, rewrite: Rewrite) -> Function:
     """The function with `rewrite` applied to each op, operands first, inner regions before the op around them."""
     replaced: dict[Value, Operand] = {}
@@ -42,8 +47,7 @@ def rewrite_function(function: Function, rewrite: Rewrite) -> Function:
             return old
         return Block(old.args, tuple(ops))
 
-    body = block(function.body)
-    return function if body is function.body else dataclasses.replace(function, body=body)
+    return with_body(function, block(function.body))
 
 
 def rewrite_blocks(function: Function, rewrite: Callable[[Block], Block]) -> Function:
@@ -53,5 +57,4 @@ def rewrite_blocks(function: Function, rewrite: Callable[[Block], Block]) -> Fun
         ops = tuple(substitute(op, {}, block) for op in old.ops)
         return rewrite(old if all(a is b for a, b in zip(ops, old.ops)) else Block(old.args, ops))
 
-    body = block(function.body)
-    return function if body is function.body else dataclasses.replace(function, body=body)
+    return with_body(function, block(function.body))

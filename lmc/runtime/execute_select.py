@@ -121,7 +121,8 @@ async def _logprobs(frame: Frame, step: Step, rows: Sequence[tuple[int, ...]],
         rows, start = [(frame.instance.bound.session.begin_id, *ids) for ids in rows], 1
     origin = _origin(frame, step)
     try:
-        scored: list[Scored] = await frame.instance.bound.session.score([ScoreRequest(tuple(ids), start, origin) for ids in rows])
+        requests = [ScoreRequest(tuple(ids), start, origin, frame.chain_of(step.instruction)) for ids in rows]
+        scored: list[Scored] = await frame.instance.bound.session.score(requests)
     except RunError as error:
         raise located(error, step.instruction.span) from None
     return [one.logprobs for one in scored], sum((one.usage for one in scored), Usage())
