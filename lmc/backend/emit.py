@@ -3,7 +3,7 @@
     %c1: context, %v: 1..5 = lm.gen(%c)[…]   ->   3: r4, r5 = lm.gen(r2)[…, constraint = 0]   after 1
 
 Each op is one instruction.  What it must wait for beside its operands is in `order.py`, what its value must match in
-`constraints.py`. This file knows nothing of models: tokens come when a Program is bound to one.
+`ir/constraints.py`.  This file knows nothing of models: tokens come when a Program is bound to one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from lmc.backend.constraints import ConstraintTable
 from lmc.backend.order import instruction_order
 from lmc.backend.program import (
     CodeBlock, ExternInfo, FunctionCode, Input, Instruction, ParameterInfo, Program, Register,
@@ -19,6 +18,7 @@ from lmc.backend.program import (
 from lmc.ir.core import (
     Block, Effect, FieldKind, Function, Literal, Module, Op, Operand, Parameter, Value, blocks, free_values, op_fields,
 )
+from lmc.ir.constraints import AutomatonTable
 from lmc.ir.effects import function_effects
 from lmc.ir.ops import Gen
 
@@ -26,7 +26,7 @@ from lmc.ir.ops import Gen
 def emit(module: Module) -> Program:
     """The program of a verified module.  Raises `LmcError` (E06…) where a constraint cannot be built."""
     effects = function_effects(module)
-    constraints = ConstraintTable()
+    constraints = AutomatonTable(module.automata)
     functions = {f.name: _FunctionEmitter(f, effects, constraints).code() for f in module.functions}
     constraints.raise_errors(dict(module.sources))
     return Program(
@@ -35,7 +35,7 @@ def emit(module: Module) -> Program:
         functions=functions,
         externs={e.name: ExternInfo(e.name, _params(e.params), e.result, e.pure, e.doc, e.span) for e in module.externs},
         entries=module.entries,
-        constraints=constraints.automata,
+        constraints=tuple(a.built for a in constraints.automata),
         config=dict(module.config),
         sources=dict(module.sources),
     )
@@ -48,7 +48,7 @@ def _params(params: tuple[Parameter, ...]) -> tuple[ParameterInfo, ...]:
 class _FunctionEmitter:
     __slots__ = ("function", "effects", "constraints", "registers")
 
-    def __init__(self, function: Function, effects: dict[str, Effect], constraints: ConstraintTable):
+    def __init__(self, function: Function, effects: dict[str, Effect], constraints: AutomatonTable):
         self.function, self.effects, self.constraints = function, effects, constraints
         self.registers: dict[Value, int] = {}
 
@@ -97,7 +97,8 @@ class _FunctionEmitter:
         return operand.value if isinstance(operand, Literal) else Register(self.registers[operand])
 
     def _attributes(self, op: Op) -> dict[str, Any]:
-        kept = [f.name for f in op_fields(type(op)) if f.kind is FieldKind.ATTRIBUTE]
+        # A program numbers its automata anew: those that no generation has kept are left out.
+        kept = [f.name for f in op_fields(type(op)) if f.kind is FieldKind.ATTRIBUTE and f.name != "automaton"]
         attributes = {name: _json_value(getattr(op, name)) for name in kept}
         if isinstance(op, Gen) and (constraint := self.constraints.index(op)) is not None:
             attributes["constraint"] = constraint

@@ -262,7 +262,7 @@ def _attributes(opcode: str, data: dict[str, Any]) -> dict[str, Any]:
     fields = Fields(data, f"the attributes of `{opcode}`")
     read: dict[str, Any] = {}
     for field in op_fields(OPS[opcode]):
-        if field.kind is FieldKind.ATTRIBUTE:
+        if field.kind is FieldKind.ATTRIBUTE and field.name != "automaton":
             read[field.name] = _attribute_reader(field.annotation)(fields, field.name)
     if opcode == "lm.gen" and "constraint" in fields.left:
         read["constraint"] = fields.take("constraint", int)

@@ -97,7 +97,7 @@ class _Raiser:
                     fields[field.name], inner = tuple(inner), []
                 case FieldKind.OPERANDS:
                     fields[field.name] = tuple(self._passed(v) for v in i.inputs[field.name])
-                case FieldKind.ATTRIBUTE:
+                case FieldKind.ATTRIBUTE if field.name in i.attributes:
                     fields[field.name] = _attribute(field.annotation, i.attributes[field.name])
                 case _ if field.name in i.inputs:
                     fields[field.name] = self._operand(i.inputs[field.name])
@@ -110,6 +110,8 @@ class _Raiser:
                 return [[CONTEXT, self._element(i)]]
             case "lm.map":
                 return [[self._element(i)]]
+            case "lm.template" | "lm.speculate":
+                return [[CONTEXT]]
             case "lm.branches":
                 return [[CONTEXT]] * len(i.blocks)
             case "control.for":

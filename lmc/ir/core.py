@@ -26,10 +26,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from functools import cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from lmc.diagnostics import Span
 from lmc.types import RecordT, Type, UnionT
+
+if TYPE_CHECKING:
+    from lmc.regex.dfa import ByteDfa
+    from lmc.regex.grammar import Grammar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,10 +129,20 @@ class Extern:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Automaton:
+    """What generations must match: `kind` (`type`, `regex`, `schema`, `grammar`) and `source` say it, `built` is made of it."""
+
+    kind: str
+    source: str
+    built: ByteDfa | Grammar
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Module:
     """A whole program: all files it imports, linked.  `entries` are the public functions of the root file, in order.
 
-    `config` holds the defaults of the `config:` block, as JSON values; `sources` the text of each file, for diagnostics.
+    `config` holds the defaults of the `config:` block, as JSON values; `sources` the text of each file, for diagnostics; `automata`
+    are those that generations name by their number.
     """
 
     name: str
@@ -138,6 +152,7 @@ class Module:
     entries: tuple[str, ...]
     config: tuple[tuple[str, object], ...] = ()
     sources: tuple[tuple[str, str], ...] = ()
+    automata: tuple[Automaton, ...] = ()
 
     def function(self, name: str) -> Function:
         return next(f for f in self.functions if f.name == name)

@@ -94,6 +94,8 @@ class Gen(Op):
     The constraint is the type of the second result, or `regex`, `schema` (JSON text) or `grammar` (Lark) where given.  `follow` is the first
     character of the literal text that the program puts after this piece in the same turn, fixed before any pass: a constrained
     generation may end before it (LANGUAGE §8).  Options not given here take the program's `config`, then the built-in default.
+    `automaton` is the number of the constraint's automaton in the module, once it is built.  `chain`: the tokens of the longest chain of
+    generations that wait for this one, as `schedule` counts them.
     """
 
     context: Operand
@@ -103,6 +105,8 @@ class Gen(Op):
     schema: str | None = None
     grammar: str | None = None
     follow: str | None = None
+    automaton: int | None = None
+    chain: int = 0
     stop: Operand | None = None
     max_tokens: Operand | None = None
     min_tokens: Operand | None = None
@@ -123,21 +127,44 @@ class Gen(Op):
 
 @op("lm.select", Effect.MODEL | Effect.FAIL)
 class Select(Op):
-    """Choose among `options` (a list of strings) by log-probability; gives the new context and the chosen option."""
+    """Choose among `options` (a list of strings) by log-probability; gives the new context and the chosen option.  `chain` as in `Gen`."""
 
     context: Operand
     options: Operand
     role: Role
     method: SelectMethod = SelectMethod.TOKEN_LENGTH_NORMALIZED
+    chain: int = 0
 
 
 @op("lm.score", Effect.MODEL | Effect.FAIL)
 class Score(Op):
-    """Log-probability sums of `options` after `context`, as a list of `Scored`."""
+    """Log-probability sums of `options` after `context`, as a list of `Scored`.  `chain` as in `Gen`."""
 
     context: Operand
     options: Operand
     role: Role
+    chain: int = 0
+
+
+@op("lm.template")
+class Template(Op):
+    """Texts and generations of one turn, in one request: the ops of `body(context)`, one after the other.
+
+    `body` has only texts, appends and generations of one role, each on the context before it, from a generation to a generation, and
+    none reads what another gives; its yield gives the last context and each generation's value, in order.
+    """
+
+    context: Operand
+    body: Block
+
+
+@op("lm.speculate")
+class Speculate(Op):
+    """A `Template` for a model behind an interface: what it writes past a generation's end is held against the texts that follow, and
+    what agrees is taken as theirs."""
+
+    context: Operand
+    body: Block
 
 
 @op("lm.fork")
@@ -272,11 +299,15 @@ class Assert(Op):
 
 @op("call", Effect.FAIL)
 class Call(Op):
-    """Call a `def`, or a `part` (first operand and first result: the context).  Its effects are the callee's."""
+    """Call a `def`, or a `part` (first operand and first result: the context).  Its effects are the callee's.
+
+    `chain`: of the generations that wait for its end, as in `Gen`.
+    """
 
     args: tuple[Operand, ...]
     callee: str
     site: str
+    chain: int = 0
 
 
 @op("extern.call", Effect.HOST | Effect.FAIL)
@@ -377,14 +408,26 @@ class Input(Op):
 
 @op("hint.prefill")
 class HintPrefill(Op):
-    """Put the tokens that are certain of `context` into the cache, once, before its readers run."""
+    """Put the tokens that are certain of `context` into the cache, once, before its readers run.
+
+    `readers`: a list with an element for each of them; nothing is done where it has fewer than two.
+    """
 
     context: Operand
+    readers: Operand | None = None
+
+
+@op("hint.keep")
+class HintKeep(Op):
+    """`context` is read again.  `next_use`: so many calls of the model lie before, and nothing that waits for the world outside."""
+
+    context: Operand
+    next_use: int | None = None
 
 
 @op("hint.release")
 class HintRelease(Op):
-    """`context` has no reader after this."""
+    """`context`, a context or a list of them, has no reader after this."""
 
     context: Operand
 

@@ -31,6 +31,7 @@ def print_module(module: Module, *, locations: bool = False) -> str:
         [_named_type(t) for t in module.types],
         [f"config {name} = {_json(value)}" for name, value in module.config],
         [_extern(e) for e in module.externs],
+        [f"automaton {a.kind} {_json(a.source)}" for a in module.automata],
         ["entries " + ", ".join(map(symbol, module.entries))] if module.entries else [],
     ]
     parts = ["\n".join(section) for section in sections if section]

@@ -14,7 +14,7 @@ from typing import Any
 
 from lmc.diagnostics import Inlined, LmcError, Span
 from lmc.ir.core import (
-    Block, Extern, FieldKind, Function, Literal, Module, Op, Operand, OpField, Parameter, Value, op_fields,
+    Automaton, Block, Extern, FieldKind, Function, Literal, Module, Op, Operand, OpField, Parameter, Value, op_fields,
 )
 from lmc.ir.ops import OPS
 from lmc.ir.printer import canonical_json, literal_type
@@ -46,7 +46,7 @@ class _Reader:
         cursor.expect("module", Kind.WORD)
         name = cursor.expect_kind(Kind.STRING, "the module's name in quotes").text
         cursor.expect("{")
-        types, config, externs, entries, functions = [], [], [], [], []
+        types, config, externs, automata, entries, functions = [], [], [], [], [], []
         while not cursor.accept("}"):
             if cursor.accept("type", Kind.WORD):
                 types.append(self._named_type())
@@ -54,12 +54,14 @@ class _Reader:
                 config.append(self._config())
             elif cursor.at("extern", Kind.WORD) or cursor.at("pure", Kind.WORD):
                 externs.append(self._extern())
+            elif cursor.accept("automaton", Kind.WORD):
+                automata.append(self._automaton())
             elif cursor.accept("entries", Kind.WORD):
                 entries += self._symbols(",")
             else:
                 functions.append(self._function())
         cursor.expect_kind(Kind.END, "the end of the text")
-        return Module(name, tuple(types), tuple(externs), tuple(functions), tuple(entries), tuple(config))
+        return Module(name, tuple(types), tuple(externs), tuple(functions), tuple(entries), tuple(config), automata=tuple(automata))
 
     # ----------------------------------------------------------- declarations
 
@@ -112,11 +114,22 @@ class _Reader:
         self.cursor.expect("->")
         return Extern(name, tuple(params), self._type(), pure, self._doc())
 
+    def _automaton(self) -> Automaton:
+        # Building automata takes numpy, which nothing else here does.
+        from lmc.ir.constraints import build_automaton
+
+        kind = self.cursor.expect_kind(Kind.WORD, "`type`, `regex`, `schema` or `grammar`").text
+        source = self.cursor.expect_kind(Kind.STRING, "what it is made from, in quotes")
+        try:
+            return build_automaton(kind, source.text, self.types)
+        except ValueError as error:
+            self.cursor.fail_at(source, f"no automaton can be made of it: {error}")
+
     def _function(self) -> Function:
         kinds = {"func": "def", "part": "part", "test": "test"}
         word = self.cursor.here
         if word.kind is not Kind.WORD or word.text not in kinds:
-            self.cursor.fail_here("`type`, `config`, `extern`, `entries`, `func`, `part`, `test` or `}`")
+            self.cursor.fail_here("`type`, `config`, `extern`, `automaton`, `entries`, `func`, `part`, `test` or `}`")
         kind = kinds[self.cursor.take().text]
         name = self.cursor.expect_kind(Kind.SYMBOL, "the function's name, as `@name`").text
         self.values = {}
@@ -277,7 +290,7 @@ class _Reader:
         element = {tuple[str, ...]: str, tuple[int, ...]: int}.get(field.annotation)
         if element is not None and isinstance(value, list) and all(type(v) is element for v in value):
             return tuple(value)
-        expected = {str: str, str | None: str, bool: bool, int: int}.get(field.annotation)
+        expected = {str: str, str | None: str, bool: bool, int: int, int | None: int}.get(field.annotation)
         if type(value) is not expected:
             self.cursor.fail_at(token, f"`{field.name}` cannot hold this value")
         return value

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lmc.ir import ops
-from lmc.ir.core import Block, Extern, Function, Module, Op, Operand
+from lmc.ir.core import Automaton, Block, Extern, Function, Module, Op, Operand, operands
 from lmc.ir.fits import fits, is_text
 from lmc.pure import PURE
 from lmc.types import (
@@ -31,10 +31,11 @@ class Tables:
 
     functions: Mapping[str, Function]
     externs: Mapping[str, Extern]
+    automata: tuple[Automaton, ...] = ()
 
     @staticmethod
     def of(module: Module) -> Tables:
-        return Tables({f.name: f for f in module.functions}, {e.name: e for e in module.externs})
+        return Tables({f.name: f for f in module.functions}, {e.name: e for e in module.externs}, module.automata)
 
 
 def problems_of(op: Op, tables: Tables) -> _Problems:
@@ -144,6 +145,8 @@ def _gen(op: ops.Gen, tables: Tables) -> _Problems:
         yield f"`stop` is a {op.stop.type} where a str or a list of them is wanted"
     if op.regex is not None and op.schema is not None:
         yield "has both `regex` and `schema`"
+    if op.automaton is not None and not 0 <= op.automaton < len(tables.automata):
+        yield f"there is no automaton {op.automaton}"
     if op.follow is not None and len(op.follow) != 1:
         yield "`follow` is one character"
 
@@ -151,6 +154,31 @@ def _gen(op: ops.Gen, tables: Tables) -> _Problems:
 def _model_role(op: ops.Gen | ops.Select | ops.Score) -> _Problems:
     if op.role not in (ops.Role.ASSISTANT, ops.Role.RAW):
         yield f"generates in a turn of `{op.role.value}`"
+
+
+def _template(op: ops.Template | ops.Speculate, tables: Tables) -> _Problems:
+    yield from _want(op.context, CONTEXT, "the context")
+    yield from _want_args(op.body, CONTEXT)
+    *inside, end = op.body.ops
+    chain = [inner for inner in inside if isinstance(inner, (ops.Gen, ops.ContextAppend)) and inner.results]
+    gens = [inner for inner in chain if isinstance(inner, ops.Gen)]
+    if not all(inner in chain or isinstance(inner, ops.TextConcat) for inner in inside):
+        yield "has more than texts and generations in it"
+    if not gens:
+        yield "has no generation in it"
+        return
+    if not isinstance(chain[0], ops.Gen) or not isinstance(chain[-1], ops.Gen):
+        yield "does not go from a generation to a generation"
+    if len({inner.role for inner in chain}) > 1:
+        yield "writes into turns of several roles"
+    before = [*op.body.args, *(inner.results[0] for inner in chain)]
+    if any(inner.context is not context for inner, context in zip(chain, before)):
+        yield "has ops that do not go on from the one before"
+    values = tuple(r for gen in gens for r in gen.results[1:])
+    if not isinstance(end, ops.Yield) or tuple(end.values) != (before[-1], *values):
+        yield "does not yield its last context and the values of its generations"
+    if any(operand in values for inner in inside for operand in operands(inner)):
+        yield "has a text or option that one of its own generations gives"
 
 
 def _select(op: ops.Select, tables: Tables) -> _Problems:
@@ -351,17 +379,21 @@ def _input(op: ops.Input, tables: Tables) -> _Problems:
     yield from _want_results(op, STR)
 
 
-def _hint(op: ops.HintPrefill | ops.HintRelease | ops.HintPin, tables: Tables) -> _Problems:
-    yield from _want(op.context, CONTEXT, "the context")
+def _hint(op: ops.HintPrefill | ops.HintKeep | ops.HintRelease | ops.HintPin, tables: Tables) -> _Problems:
+    if not (isinstance(op, ops.HintRelease) and fits(op.context.type, ListT(CONTEXT))):
+        yield from _want(op.context, CONTEXT, "the context")
+    if isinstance(op, ops.HintPrefill) and op.readers is not None:
+        yield from _want_list(op.readers, "what lists the readers")
     yield from _want_results(op)
 
 
 _RULES: Mapping[type[Op], Callable[[Op, Tables], _Problems]] = {
     ops.ContextNew: _context_new, ops.ContextAppend: _context_append,
-    ops.ContextImage: _context_image, ops.Gen: _gen, ops.Select: _select, ops.Score: _score,
+    ops.ContextImage: _context_image, ops.Gen: _gen, ops.Template: _template, ops.Speculate: _template,
+    ops.Select: _select, ops.Score: _score,
     ops.Fork: _fork, ops.Branches: _branches, ops.Map: _map, ops.If: _if, ops.For: _for, ops.While: _while, ops.Try: _try,
     ops.Fail: _fail, ops.Assert: _assert, ops.Call: _call, ops.ExternCall: _extern_call, ops.Const: _const,
     ops.TextConcat: _text_concat, ops.RecordMake: _record_make, ops.RecordGet: _record_get, ops.UnionIs: _union_is,
     ops.ListMake: _list_make, ops.TupleGet: _tuple_get, ops.DictMake: _dict_make, ops.PureCall: _pure_call, ops.Print: _print,
-    ops.Input: _input, ops.HintPrefill: _hint, ops.HintRelease: _hint, ops.HintPin: _hint,
+    ops.Input: _input, ops.HintPrefill: _hint, ops.HintKeep: _hint, ops.HintRelease: _hint, ops.HintPin: _hint,
 }

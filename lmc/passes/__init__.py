@@ -18,6 +18,7 @@ from lmc.ir.verifier import verify
 from lmc.passes.dead_code import dead_code
 from lmc.passes.fold import fold
 from lmc.passes.fold_constraints import fold_constraints
+from lmc.passes.fold_constraints import fold_constraints
 from lmc.passes.hoist_prefix import hoist_prefix
 from lmc.passes.inline_parts import inline_parts
 from lmc.passes.merge_text import merge_text
@@ -56,6 +57,8 @@ LOCAL: tuple[Step, ...] = (
     Step(parallelise, 1),
     # Takes away what the others have left without a reader.
     Step(dead_code, 1),
+    # Behind `dead_code`: no automaton is built for what is never asked, and turns are as short as they get.
+    Step(fold_constraints, 1),
 )
 
 # Over the network there is no cache to fill and none to keep: the passes that speak to the engine are left out.

@@ -8,12 +8,12 @@ A typed value is valid or an error; no part of one is ever handed on.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lmc.backend.program import Instruction
 from lmc.diagnostics import RunError
-from lmc.runtime.context import ContextError, Prompt
+from lmc.runtime.context import Context, ContextError, Prompt
 from lmc.runtime.failures import failure, located
 from lmc.runtime.frames import Frame
 from lmc.runtime.options import GenOptions, OptionError, resolve_options
@@ -24,34 +24,78 @@ from lmc.types import spell_type
 from lmc.values import ValueMismatch, from_text
 
 #: The operands of a `gen` that are options.
-_OPTIONS = ("stop", "max_tokens", "min_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "frequency_penalty",
-            "presence_penalty", "repetition_penalty", "logit_bias", "logprobs", "heal", "ignore_eos", "stream")
+GEN_OPTIONS = ("stop", "max_tokens", "min_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "frequency_penalty",
+               "presence_penalty", "repetition_penalty", "logit_bias", "logprobs", "heal", "ignore_eos", "stream")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A generation on its way: the step that it belongs to, the context that it goes on from, and the request made of both."""
+
+    step: Step
+    context: Context
+    prompt: Prompt
+    options: GenOptions
+    request: GenerateRequest
 
 
 async def gen(frame: Frame, step: Step) -> None:
+    instance = frame.instance
+    asked = ask(frame, step, frame.operand(step.instruction, "context"), instance.usage.generated)
+    call = instance.count_call(frame.function(step.instruction), step.instruction.span)
+    generated = await _generate(frame, step, asked.request)
+    value = take(frame, asked, call, generated)
+    frame.write(step.instruction, (context_after(frame, asked, generated), value))
+
+
+def ask(frame: Frame, step: Step, context: Context, written: int) -> Asked:
+    """What a `gen` asks of the model; `written`: the tokens that the run has generated so far.
+
+    Nothing is changed by it.  Raises `RunError` where an option or the context is not right, or no tokens are left.
+    """
     instruction, instance = step.instruction, frame.instance
-    where = frame.function(instruction)
     options = _options(frame, instruction)
-    context, role = frame.operand(instruction, "context"), instruction.attributes["role"]
-    prompter = instance.bound.session.prompter
     try:
-        prompt = prompter.prompt(context, role, heal=options.heal)
+        prompt = instance.bound.session.prompter.prompt(context, instruction.attributes["role"], heal=options.heal)
     except ContextError as error:
         raise failure("E0840", str(error), instruction.span, kind="value") from None
-    call = instance.count_call(where, instruction.span)
-    request = _request(frame, instruction, prompt, options, instance.tokens_left(where, instruction.span))
-    generated = await _generate(frame, step, request)
-    instance.note_usage(call, request.origin, len(prompt.ids), context.written, generated.usage)
-    if options.logprobs:
+    left = instance.tokens_left(frame.function(instruction), instruction.span, written)
+    return Asked(step, context, prompt, options, _request(frame, instruction, prompt, options, left))
+
+
+def take(frame: Frame, asked: Asked, call: int, generated: Generated) -> Any:
+    """The value of what was generated, which goes into the run's numbers as call `call`.  Raises as `read_value` does."""
+    instance, instruction, request = frame.instance, asked.step.instruction, asked.request
+    instance.note_usage(call, request.origin, len(request.prompt), asked.context.written, generated.usage)
+    if asked.options.logprobs:
         instance.recorded[call] = _recorded(frame, instruction, generated)
-    if request.max_tokens < options.max_tokens and generated.finish is Finish.LENGTH:
-        raise instance.out_of_tokens(where, instruction.span)
-    value = _value(frame, instruction, request, generated)
-    frame.write(instruction, (prompter.extend(context, role, prompt, generated.ids, generated.carry), value))
+    value = read_value(frame, asked, generated)
+    if generated.finish is Finish.LENGTH and instance.bound.session.limit - len(request.prompt) < request.max_tokens:
+        instance.warnings.append(f"{instruction.span}: the text ends where the model's context ends")
+    return value
+
+
+def read_value(frame: Frame, asked: Asked, generated: Generated) -> Any:
+    """The value of the second result's type.  Nothing is changed by it.  Raises `RunError` where the value was cut."""
+    instruction, request = asked.step.instruction, asked.request
+    if generated.finish is Finish.LENGTH and request.max_tokens < asked.options.max_tokens:
+        raise frame.instance.out_of_tokens(frame.function(instruction), instruction.span)
+    if request.constraint is not None and not generated.valid:
+        raise _cut(frame, instruction, request, generated)
+    try:
+        return from_text(generated.text, instruction.types[1])
+    except ValueMismatch as error:
+        raise failure("E0836", f"the generated value is not of its type: {error}", instruction.span, kind="invalid",
+                      raw=generated.text) from None
+
+
+def context_after(frame: Frame, asked: Asked, generated: Generated) -> Context:
+    role = asked.step.instruction.attributes["role"]
+    return frame.instance.bound.session.prompter.extend(asked.context, role, asked.prompt, generated.ids, generated.carry)
 
 
 def _options(frame: Frame, instruction: Instruction) -> GenOptions:
-    given = {name: frame.operand(instruction, name) for name in _OPTIONS if name in instruction.inputs}
+    given = {name: frame.operand(instruction, name) for name in GEN_OPTIONS if name in instruction.inputs}
     instance = frame.instance
     try:
         return resolve_options(given, instance.options.overrides, instance.bound.program.config)
@@ -64,9 +108,10 @@ def _request(frame: Frame, instruction: Instruction, prompt: Prompt, options: Ge
     seed = options.seed
     if seed is None:
         seed = frame.instance.derived_seed(frame.path, attributes["site"])
+    max_tokens = min(options.max_tokens, tokens_left)
     return GenerateRequest(
         prompt=prompt.ids,
-        max_tokens=min(options.max_tokens, tokens_left),
+        max_tokens=max_tokens,
         heal=prompt.heal,
         constraint=bound.constraints[attributes["constraint"]] if "constraint" in attributes else None,
         follow=(attributes.get("follow") or "").encode()[:1],
@@ -77,6 +122,7 @@ def _request(frame: Frame, instruction: Instruction, prompt: Prompt, options: Ge
         logprobs=options.logprobs,
         stream=options.stream,
         origin=Origin("gen", frame.function(instruction), frame.path + attributes["site"], instruction.span, instruction.types[1]),
+        priority=max_tokens + frame.chain_of(instruction),
     )
 
 
@@ -96,20 +142,6 @@ def _recorded(frame: Frame, instruction: Instruction, generated: Generated) -> R
 
     tokens = (TokenChoice(text(t.id), t.logprob, tuple((text(i), p) for i, p in t.top)) for t in generated.logprobs)
     return Recorded(str(instruction.span), generated.text, tuple(tokens))
-
-
-def _value(frame: Frame, instruction: Instruction, request: GenerateRequest, generated: Generated) -> Any:
-    """The value of the second result's type.  Raises `RunError` where it was cut."""
-    if request.constraint is not None and not generated.valid:
-        raise _cut(frame, instruction, request, generated)
-    clipped = frame.instance.bound.session.limit - len(request.prompt) < request.max_tokens
-    if clipped and generated.finish is Finish.LENGTH:
-        frame.instance.warnings.append(f"{instruction.span}: the text ends where the model's context ends")
-    try:
-        return from_text(generated.text, instruction.types[1])
-    except ValueMismatch as error:
-        raise failure("E0836", f"the generated value is not of its type: {error}", instruction.span, kind="invalid",
-                      raw=generated.text) from None
 
 
 def _cut(frame: Frame, instruction: Instruction, request: GenerateRequest, generated: Generated) -> RunError:

@@ -121,9 +121,9 @@ class Instance:
         if depth >= most:
             raise _over_budget(f"`{name}` would be called {most + 1} calls deep, the budget for recursion is {most}", where, span)
 
-    def tokens_left(self, where: str, span: Span | None) -> int:
-        """How many more tokens may be generated, at least one."""
-        left = self.options.budgets.tokens - self.usage.generated
+    def tokens_left(self, where: str, span: Span | None, written: int | None = None) -> int:
+        """How many more tokens may be generated, at least one; `written`: how many were, where it is not the count of the whole run."""
+        left = self.options.budgets.tokens - (self.usage.generated if written is None else written)
         if left <= 0:
             raise self.out_of_tokens(where, span)
         return left

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmc.runtime import execute_branches, execute_control, execute_host, execute_model, execute_select, execute_values
+from lmc.runtime import execute_branches, execute_control, execute_host, execute_model, execute_select, execute_template, execute_values
 from lmc.runtime.plan import Opcode
 
 #: Every opcode of a Program.  One that is not here makes binding fail.
@@ -10,6 +10,8 @@ OPCODES: dict[str, Opcode] = {
     "context.new": Opcode(execute_values.context_new),
     "context.append": Opcode(execute_values.context_append),
     "lm.gen": Opcode(execute_model.gen, waits=True),
+    "lm.template": Opcode(execute_template.template, waits=True),
+    "lm.speculate": Opcode(execute_template.template, waits=True),
     "lm.select": Opcode(execute_select.select, waits=True),
     "lm.score": Opcode(execute_select.score, waits=True),
     "lm.fork": Opcode(execute_branches.fork, waits=True),
