@@ -17,8 +17,6 @@ from lmc.ir.core import Module
 from lmc.ir.verifier import verify
 from lmc.passes.dead_code import dead_code
 from lmc.passes.fold import fold
-from lmc.passes.fold_constraints import fold_constraints
-from lmc.passes.fold_constraints import fold_constraints
 from lmc.passes.hoist_prefix import hoist_prefix
 from lmc.passes.inline_parts import inline_parts
 from lmc.passes.merge_text import merge_text
