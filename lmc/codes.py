@@ -173,6 +173,7 @@ CODES: dict[str, str] = {
     "W109": "something that is never reached",
     "W110": "a value that is lost at a join",
     "W111": "a value that is not used",
+    "W112": "a range of characters that was hardly meant",
     "W180": "a chat template that rewrites past turns",
     "W181": "rendering stops before the model is asked",
     "W182": "torch computes in place of the native kernels",

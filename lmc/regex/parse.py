@@ -56,6 +56,16 @@ def parse_regex(pattern: str, *, ecma: bool = False) -> Node:
         raise _reason(pattern, parser, error) from None
 
 
+def odd_ranges(pattern: str) -> list[tuple[int, str, int]]:
+    """Ranges of a right pattern that were hardly meant as ranges: where each begins, its text, how many characters it holds.
+
+    `[!?"-_]` holds 62 characters from `"` to `_`, and `[A-z]` six that are no letters.
+    """
+    parser = _Parser(pattern)
+    parser.parse()
+    return parser.odd
+
+
 def _reason(pattern: str, parser: _Parser, error: Exception) -> RegexError:
     """What is wrong in Python's words where Python refuses the pattern too."""
     try:
@@ -98,6 +108,10 @@ class _Parser(_ParsePattern):
     """interegular's parser with Python's reading of the places where the two differ."""
 
     ecma = False
+
+    def __init__(self, pattern):
+        super().__init__(pattern)
+        self.odd: list[tuple[int, str, int]] = []
 
     def furthest(self) -> int:
         """Where the parse stopped."""
@@ -183,6 +197,8 @@ class _Parser(_ParsePattern):
             raise RegexError("a range goes from one character to another; write `\\-` for the character", place)
         if first[0][0] > last[0][0]:
             raise RegexError(f"the range {self.data[place:self.index]} ends before it begins", place)
+        if not _looks_meant(self.data[place : self.index]):
+            self.odd.append((place, self.data[place : self.index], last[0][0] - first[0][0] + 1))
         return [(first[0][0], last[0][0])]
 
     def class_char(self, start):
@@ -192,6 +208,18 @@ class _Parser(_ParsePattern):
             return list(_group_ranges(self.escaped(True)))
         point = ord(self.any())
         return [(point, point)]
+
+
+def _looks_meant(text: str) -> bool:
+    """Whether a range reads as one: written with escapes or outside ASCII, of one kind of character, between the edges of ASCII's
+    blocks of punctuation, or no more than its own three characters."""
+    if len(text) != 3 or not text.isascii():
+        return True
+    first, last = text[0], text[2]
+    kinds = (str.isdigit, str.islower, str.isupper)
+    if any(kind(first) and kind(last) for kind in kinds) or first in " !:[{" and last in "/@`~":
+        return True
+    return ord(last) - ord(first) <= 2 and ord(first) <= ord("-") <= ord(last)
 
 
 def _group_ranges(group: _CharGroup | _Class) -> Ranges:

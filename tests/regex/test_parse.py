@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lmc.regex.parse import RegexError, parse_regex
+from lmc.regex.parse import RegexError, odd_ranges, parse_regex
 
 REFUSED = [
     (r"a(?=b)", 1, "look-around is not supported"),
@@ -80,3 +80,11 @@ def test_random_text_is_parsed_or_refused_but_never_fails_otherwise():
 def test_parsing_needs_neither_numpy_nor_torch():
     code = "import sys, lmc.regex.parse, lmc.pure, lmc.json_schema, lmc.type_text; print({'numpy', 'torch'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+@pytest.mark.parametrize("pattern, odd", [
+    ("""[A-Za-z0-9.,!?'"-_<> ]""", [(15, '"-_', 62)]), ("[A-z]", [(1, "A-z", 58)]), ("x[+--][*-.]", [(7, "*-.", 5)]),
+    ("[ -~][!-/:-@[-`{-~]", []), ("[a-z0-9A-F]", []), ("[,-.]", []), (r"[\x00-\x1f\--a]", []), ("[а-я😀-🙏]", []), ("[a-]-[-_]", []),
+])
+def test_ranges_that_were_hardly_meant(pattern, odd):
+    assert odd_ranges(pattern) == odd

@@ -1,6 +1,7 @@
 """Regexes written in a program: they must parse, and the mistake is shown inside the string.
 
     error[E0601]: invalid regex: unbalanced parenthesis
+    warning[W112]: `"-_` in this class is a range of 62 characters
 
 What a regex means is `lmc/regex`; this file only finds the place.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from lmc.diagnostics import Span
 from lmc.parser import ast
 from lmc.parser.check.facts import Facts
-from lmc.regex.parse import RegexError, parse_regex
+from lmc.regex.parse import RegexError, odd_ranges, parse_regex
 from lmc.types import StrT
 
 
@@ -22,6 +23,9 @@ def check_regex(facts: Facts, expr: ast.Expr, pattern: str) -> bool:
         facts.error("E0601", f"this regex cannot be used: {error.message}", _inside(expr, error.position, pattern), "",
                     "regexes are Python's without look-around and back-references, and match the whole text")
         return False
+    for position, text, count in odd_ranges(pattern):
+        facts.warn("W112", f"`{text}` in this class is a range of {count} characters", _inside(expr, position, pattern), "",
+                   "put `-` last where it is meant itself; letters of both cases are `A-Za-z`")
     return True
 
 
