@@ -20,6 +20,7 @@ from lmc.ir.core import (
 )
 from lmc.ir.constraints import AutomatonTable
 from lmc.ir.effects import function_effects
+from lmc.ir.leading import leading_parameters
 from lmc.ir.ops import Gen
 
 
@@ -27,7 +28,8 @@ def emit(module: Module) -> Program:
     """The program of a verified module.  Raises `LmcError` (E06…) where a constraint cannot be built."""
     effects = function_effects(module)
     constraints = AutomatonTable(module.automata)
-    functions = {f.name: _FunctionEmitter(f, effects, constraints).code() for f in module.functions}
+    leading = leading_parameters(module)
+    functions = {f.name: _FunctionEmitter(f, effects, constraints).code(leading[f.name]) for f in module.functions}
     constraints.raise_errors(dict(module.sources))
     return Program(
         name=module.name,
@@ -52,11 +54,11 @@ class _FunctionEmitter:
         self.function, self.effects, self.constraints = function, effects, constraints
         self.registers: dict[Value, int] = {}
 
-    def code(self) -> FunctionCode:
+    def code(self, leading: tuple[str, ...]) -> FunctionCode:
         f = self.function
         body = self._block(f.body)
         return FunctionCode(f.name, f.kind, _params(f.params), f.result, len(self.registers), body,
-                            Effect.HOST in self.effects[f.name], f.doc, f.span)
+                            Effect.HOST in self.effects[f.name], f.doc, f.span, leading)
 
     def _block(self, block: Block) -> CodeBlock:
         params = tuple(map(self._define, block.args))

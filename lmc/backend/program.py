@@ -73,7 +73,8 @@ class ParameterInfo:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCode:
-    """`kind` is `def`, `part` or `test`; `host_effects`: reaches a non-pure extern, `print` or `input`, so calls keep order."""
+    """`kind` is `def`, `part` or `test`; `host_effects`: reaches a non-pure extern, `print` or `input`, so calls keep order; `leading`:
+    the names of the parameters that its conversations begin with, in that order."""
 
     name: str
     kind: str
@@ -84,6 +85,7 @@ class FunctionCode:
     host_effects: bool
     doc: str = ""
     span: Span | None = None
+    leading: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

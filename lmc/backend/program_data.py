@@ -63,6 +63,7 @@ class _Writer:
         return {
             "name": f.name, "kind": f.kind, "params": _params(f.params), "result": type_to_data(f.result),
             "registers": f.registers, "host_effects": f.host_effects, "doc": f.doc, "span": self._span(f.span), "body": self._block(f.body),
+            "leading": list(f.leading),
         }
 
     def _extern(self, e: ExternInfo) -> dict[str, Any]:
@@ -157,6 +158,7 @@ class _Reader:
             host_effects=fields.take("host_effects", bool),
             doc=fields.take("doc", str),
             span=self._span(fields.take("span", list, type(None))),
+            leading=fields.each("leading", text),
         )
         fields.end()
         return function

@@ -19,6 +19,7 @@ from lmc.ir.core import (
     Block, Effect, Extern, FieldKind, Function, Literal, Module, Op, Operand, Parameter, Value, free_values, op_fields,
 )
 from lmc.ir.effects import function_effects
+from lmc.ir.leading import leading_parameters
 from lmc.ir.ops import OPS
 from lmc.ir.verifier import verify
 from lmc.types import BOOL, CONTEXT, ERROR, FLOAT, INT, NEVER, NONE, STR, ListT, Type
@@ -36,8 +37,10 @@ def check_as_ir(program: Program) -> None:
         verify(module)
     except LmcError as error:
         raise BadData(error.diagnostics[0].message.removeprefix("the IR is broken: ")) from None
-    effects = function_effects(module)
+    effects, leading = function_effects(module), leading_parameters(module)
     for name, code in program.functions.items():
+        if code.leading != leading[name]:
+            raise BadData(f"`{name}`, whose conversations do not begin as it says")
         if code.host_effects != (Effect.HOST in effects[name]):
             raise BadData(f"`{name}`, whose effects are not those of its code")
         raised[name].check_order(effects)

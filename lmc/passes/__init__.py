@@ -17,11 +17,13 @@ from lmc.ir.core import Module
 from lmc.ir.verifier import verify
 from lmc.passes.dead_code import dead_code
 from lmc.passes.fold import fold
+from lmc.passes.fold_constraints import fold_constraints
 from lmc.passes.hoist_prefix import hoist_prefix
 from lmc.passes.inline_parts import inline_parts
 from lmc.passes.merge_text import merge_text
 from lmc.passes.number_contexts import number_contexts
 from lmc.passes.parallelise import parallelise
+from lmc.passes.schedule import schedule
 
 Pass = Callable[[Module], Module]
 #: Called after each pass with its name and the module before and after; they are one object where nothing changed.
@@ -57,6 +59,8 @@ LOCAL: tuple[Step, ...] = (
     Step(dead_code, 1),
     # Behind `dead_code`: no automaton is built for what is never asked, and turns are as short as they get.
     Step(fold_constraints, 1),
+    # Last: it counts what is left, as it will run.
+    Step(schedule, 2),
 )
 
 # Over the network there is no cache to fill and none to keep: the passes that speak to the engine are left out.

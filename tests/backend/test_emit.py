@@ -46,7 +46,7 @@ def test_instructions_hold_operands_and_attributes():
     assert body.params == (0, 1, 2, 3)
     concat, append, generate, end = body.instructions
     assert concat.inputs == {"pieces": ("a", Register(0), 2.0)} and concat.outputs == (4,) and concat.reads == (0,)
-    assert append.inputs == {"context": Register(2), "text": Register(4)} and append.attributes == {"role": "user"}
+    assert append.inputs == {"context": Register(2), "text": Register(4)} and append.attributes == {"role": "user", "deferred": False}
     assert generate.inputs == {"context": Register(5), "stop": "x", "max_tokens": 5} and generate.outputs == (6, 7)
     assert generate.attributes["follow"] == "." and generate.attributes["site"] == "0" and "constraint" not in generate.attributes
     assert [str(t) for t in generate.types] == ["context", "str"]
