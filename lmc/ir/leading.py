@@ -12,9 +12,9 @@ generation depends on what the model wrote, and no longer counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from lmc.ir.core import Block, Function, Module, Op, Operand, Value, blocks, free_values, operands
+from lmc.ir.core import Block, Function, Module, Op, Operand, Value, blocks, free_values, operands, walk_ops
 from lmc.ir.ops import Call, ContextAppend, Gen, Score, Select, TextConcat
 from lmc.types import ContextT
 
@@ -26,17 +26,23 @@ def leading_parameters(module: Module) -> dict[str, Names]:
     """By function, the parameters that its conversations begin with."""
     functions = {f.name: f for f in module.functions}
     found: dict[str, Names] = {}
-    for name in functions:
-        _leading(name, functions, found)
-    return found
-
-
-def _leading(name: str, functions: Mapping[str, Function], found: dict[str, Names]) -> Names:
-    if name not in found:
-        # A function that calls itself on the way adds nothing to what it begins with.
-        found[name] = ()
+    for name in _callees_first(functions):
         found[name] = _Walk(functions, found).names(functions[name])
-    return found[name]
+    return {name: found[name] for name in functions}
+
+
+def _callees_first(functions: Mapping[str, Function]) -> Iterator[str]:
+    """All names, each after those that it calls, but for recursion."""
+    begun: set[str] = set()
+    stack = [(name, False) for name in reversed(functions)]
+    while stack:
+        name, done = stack.pop()
+        if done:
+            yield name
+        elif name not in begun:
+            begun.add(name)
+            stack.append((name, True))
+            stack += [(op.callee, False) for op in walk_ops(functions[name].body) if isinstance(op, Call)]
 
 
 class _Walk:
@@ -76,7 +82,8 @@ class _Walk:
 
     def _call(self, op: Call) -> bool:
         callee = self.functions[op.callee]
-        leading = _leading(op.callee, self.functions, self.found)
+        # Of a function that is still to come, and so calls this one, nothing is known.
+        leading = self.found.get(op.callee, ())
         given = dict(zip((p.name for p in callee.params), op.args[len(op.args) - len(callee.params):]))
         self.order.update(dict.fromkeys(self._sources(given[name] for name in leading)))
         return bool(leading)
