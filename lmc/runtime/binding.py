@@ -5,25 +5,27 @@
     bound       constraint 0: its masks over these tokens
 
 Binding also checks that the model can do what the program asks: turns need a chat template, pictures need eyes (which no model of
-this version has).
+this version has), and a value's shortest form must fit into the `max_tokens` that its `gen` names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lmc.backend.program import CodeBlock, Instruction, Program
 from lmc.diagnostics import Diagnostic, LmcError
 from lmc.runtime.answers import Answers
+from lmc.runtime.constraint import TokenConstraint, too_few_tokens
 from lmc.runtime.host import Externs
-from lmc.runtime.plan import Opcode, Plan, plan_program
+from lmc.runtime.plan import Opcode, Plan, Step, plan_program
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
-    """`plans`: of each function's body; `constraints`: by the program's indexes; `named`: the program's named types."""
+    """`plans`: of each function's body; `constraints`: by the program's indexes; `named`: the program's named types; `pinned`: the ids
+    of the contexts that were pinned, by the step that does it."""
 
     program: Program
     session: Answers
@@ -31,6 +33,7 @@ class Bound:
     plans: Mapping[str, Plan]
     constraints: tuple[Any, ...]
     named: Mapping[str, object]
+    pinned: dict[Step, tuple[int, ...]] = field(default_factory=dict)
 
 
 def bind(program: Program, session: Answers, externs: Externs, opcodes: Mapping[str, Opcode]) -> Bound:
@@ -47,6 +50,8 @@ def bind(program: Program, session: Answers, externs: Externs, opcodes: Mapping[
         except LmcError as error:
             span = users[index].span if index in users else None
             faults += [replace(d, span=d.span or span) for d in error.diagnostics]
+    if not faults:
+        faults = _values_that_never_fit(program, constraints)
     if faults:
         raise LmcError(faults, program.sources)
     named = {t.name: t for t in program.types}
@@ -78,6 +83,21 @@ def _images(program: Program, model: str) -> list[Diagnostic]:
     places = [i.span for code in program.functions.values() for i in instructions(code.body) if i.opcode == "context.image"]
     help = "describe the picture in text"
     return [Diagnostic("E0809", f"`image` needs a model that has eyes, and {model} has none", span, help=help) for span in places]
+
+
+def _values_that_never_fit(program: Program, constraints: list[Any]) -> list[Diagnostic]:
+    """Where `max_tokens` is written as a number; else the engine sees it, before the first token."""
+    faults = []
+    for code in program.functions.values():
+        for instruction in instructions(code.body):
+            most, number = instruction.inputs.get("max_tokens"), instruction.attributes.get("constraint")
+            # A cassette's stand-in for a constraint knows no lengths.
+            if isinstance(most, int) and number is not None and isinstance(constraints[number], TokenConstraint):
+                # The first token may spell reopened text and the beginning of the value together: the engine knows, one less may do.
+                fewest = constraints[number].min_tokens(enough=most + 1)
+                if fewest > most + 1:
+                    faults.append(too_few_tokens(fewest, most, instruction.span))
+    return faults
 
 
 def _constraint_users(program: Program) -> dict[int, Instruction]:

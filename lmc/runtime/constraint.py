@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from lmc.diagnostics import Diagnostic, LmcError
+from lmc.diagnostics import Diagnostic, LmcError, Span
 from lmc.regex.dfa import DEAD, START, ByteDfa
 from lmc.runtime.mask_store import MaskStore
 from lmc.runtime.token_index import ClassTrie, TokenIndex
@@ -242,6 +242,12 @@ class TokenConstraint:
                 for target in self._successors(state).tolist():
                     sources[target].append(state)
         return _reaching(alive, sources)
+
+
+def too_few_tokens(fewest: int, most: int, span: Span | None = None) -> Diagnostic:
+    """Of a value whose shortest form has `fewest` tokens where `most` may come."""
+    message = f"the shortest value that the constraint allows has {fewest} tokens, {most} may be generated"
+    return Diagnostic("E0641", message, span, help="raise `max_tokens` or shorten the prompt")
 
 
 def _obstacle(dfa: ByteDfa, index: TokenIndex) -> str:

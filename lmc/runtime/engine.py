@@ -23,10 +23,11 @@ import torch
 from lmc.diagnostics import Diagnostic, LmcError, RunError
 from lmc.runtime.batch import Model, Row
 from lmc.runtime.canonical import CanonicalTokens
-from lmc.runtime.constraint import TokenIndex
+from lmc.runtime.constraint import TokenIndex, too_few_tokens
 from lmc.runtime.drafts import Drafts
 from lmc.runtime.generation import Generation
-from lmc.runtime.hints import Hint, Keep, LiveContexts, Pin, Prefill, Prefilling, Release
+from lmc.runtime.hints import Hint, Keep, Pin, Prefill, Release
+from lmc.runtime.live_contexts import LiveContexts, Prefilling
 from lmc.runtime.model.sampling import draw_choice, sampling_fault
 from lmc.runtime.request import (
     DoneEvent, Event, FailedEvent, Generated, GenerateRequest, Jump, PieceEvent, Scored, ScoreRequest, TextEvent, TokenLogprob,
@@ -396,8 +397,7 @@ def _check_tokens(request: GenerateRequest, most: int) -> None:
     healed = 1 if request.heal else 0
     fewest = request.constraint.min_tokens(enough=most + healed) - healed
     if fewest > most:
-        message = f"the shortest value that the constraint allows has {fewest} tokens, {most} may be generated"
-        raise RunError(Diagnostic("E0641", message, None, help="raise `max_tokens` or shorten the prompt"), kind="truncated")
+        raise RunError(too_few_tokens(fewest, most), kind="truncated")
 
 
 def _as_run_error(error: Exception) -> RunError:

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from lmc.diagnostics import LmcError
 from lmc.runtime.dry import ScriptedModel
 from lmc.runtime.engine import Engine
 from lmc.runtime.request import Finish, GenerateRequest
@@ -68,6 +69,10 @@ def test_c02_half_a_value_is_an_error_that_can_be_caught_and_one_that_never_fits
     assert run(program, scripted_session(likes(b"abc", b"7"), jump=jump), "caught", 24).value == "truncated"
     ran = run(program, scripted_session(likes(b"abc"), jump=jump), "cut", 3)
     assert ran.error.kind == "truncated" and ran.report.generated == 0 and ran.error.diagnostics[0].code == "E0641"
+    with pytest.raises(LmcError) as caught:
+        run(program_of(source.replace("max_tokens=n", "max_tokens=3"), tmp_path), scripted_session(likes(b"abc"), jump=jump), "cut", 0)
+    (fault,) = caught.value.diagnostics
+    assert (fault.code, fault.span.line) == ("E0641", 7), "refused when it is bound, where the number is written"
 
 
 EMOJI = Words([bytes([b]) for b in sorted(set("😀😨a霍比特人x".encode()))] + ["😀", "人"])
