@@ -359,3 +359,16 @@ def test_names_of_a_long_chain_are_those_of_a_short_one(tmp_path):
 
     assert value(program(-1), tmp_path) == 149
     assert [code for code, _ in mistakes(program(120), tmp_path)] == ["E0203"]
+
+
+@LEVELS
+@pytest.mark.parametrize("head, result", [
+    ("while n > {i} and n > 1 or n == 2 and n < 4:", 3), ("for x{i} in [y + 1 for y in [1, 2] if y > 0 and y < 2 or y == 7]:", 3),
+    ("if [y for y in [1, 2] if y < 0 or y > 1 and y < 3] != []:", 3),
+])
+def test_what_the_limit_allows_runs(tmp_path, level, head, result):
+    """Source nesting 100: 98 blocks inside one another, with conditions that are more than a name."""
+    lines = ["def main(n: int) -> int:"]
+    lines += [" " * (i + 1) + head.format(i=i) for i in range(98)]
+    text = "\n".join([*lines, f"{' ' * 99}return [q for q in [n if n > 3 and n > 4 else 4] if q > 1 and q > 2][0] - n + {result}", " return 7\n"])
+    assert value(text, tmp_path, 300, level=level) == result

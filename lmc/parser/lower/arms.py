@@ -22,26 +22,20 @@ from lmc.types import BOOL, INT
 
 Arm = ast.If | ast.Elif
 Condition = Callable[[Frame, ast.Expr], Operand]
-Block = Callable[[tuple[ast.Stmt, ...]], None]
+Block = Callable[[Frame, tuple[ast.Stmt, ...]], None]
 
 
-def choose_arm(frame: Frame, statement: ast.If, condition: Condition, block: Block) -> None:
-    """Lower the statement; `condition` gives the value of a condition, `block` writes the statements of an arm."""
-    arms = statement.arms
-    if len(arms) <= LONG:
-        _in_order(frame, arms, statement.otherwise, condition, block)
-        return
-    number = _first_that_holds(frame, arms, 0, len(arms), condition)
-    _by_number(frame, number, statement, (*(arm.then for arm in arms), statement.otherwise), 0, block)
-
-
-def _in_order(frame: Frame, arms: Sequence[Arm], otherwise: tuple[ast.Stmt, ...], condition: Condition, block: Block) -> None:
-    if not arms:
-        block(otherwise)
-        return
+def choose_arm(frame: Frame, arms: Sequence[Arm], otherwise: tuple[ast.Stmt, ...], condition: Condition, block: Block) -> None:
+    """Lower the arms of an `if`; `condition` gives the value of a condition, `block` writes the statements of an arm."""
     test = arms[0].condition
-    branch(frame, test.span, condition(frame, test), lambda: block(arms[0].then),
-           lambda: _in_order(frame, arms[1:], otherwise, condition, block))
+    if len(arms) > LONG:
+        number = _first_that_holds(frame, arms, 0, len(arms), condition)
+        _by_number(frame, number, test, (*(arm.then for arm in arms), otherwise), 0, block)
+    elif len(arms) > 1:
+        branch(frame, test.span, condition(frame, test), lambda: block(frame, arms[0].then),
+               lambda: choose_arm(frame, arms[1:], otherwise, condition, block))
+    else:
+        branch(frame, test.span, condition(frame, test), lambda: block(frame, arms[0].then), lambda: block(frame, otherwise))
 
 
 def _first_that_holds(frame: Frame, arms: Sequence[Arm], first: int, none: int, condition: Condition) -> Operand:
@@ -59,12 +53,12 @@ def _first_that_holds(frame: Frame, arms: Sequence[Arm], first: int, none: int, 
     return number if number is not None else literal(none)
 
 
-def _by_number(frame: Frame, number: Operand, at: ast.If, blocks: Sequence[tuple[ast.Stmt, ...]], first: int, block: Block) -> None:
+def _by_number(frame: Frame, number: Operand, at: ast.Expr, blocks: Sequence[tuple[ast.Stmt, ...]], first: int, block: Block) -> None:
     """Go to `blocks[number - first]`."""
     if len(blocks) == 1:
-        block(blocks[0])
+        block(frame, blocks[0])
         return
     half = len(blocks) // 2
-    low = pure(frame, at.condition, "lt", BOOL, number, literal(first + half))
-    branch(frame, at.condition.span, low, lambda: _by_number(frame, number, at, blocks[:half], first, block),
+    low = pure(frame, at, "lt", BOOL, number, literal(first + half))
+    branch(frame, at.span, low, lambda: _by_number(frame, number, at, blocks[:half], first, block),
            lambda: _by_number(frame, number, at, blocks[half:], first + half, block))

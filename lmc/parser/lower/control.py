@@ -45,7 +45,8 @@ def branch(frame: Frame, span: Span, condition: Operand, then: Write, otherwise:
     """A `control.if`.  With `value`, what the blocks stand for is a result of that type, which is given."""
     if frame.closed:
         return None
-    ways = [_way(frame, span, (), write) for write in (then, otherwise)]
+    # No comprehension: it would be one more frame of Python's stack for each block around.
+    ways = [_way(frame, span, (), then), _way(frame, span, (), otherwise)]
     return _meet(frame, span, ways, value, hint, lambda blocks: {
         "condition": condition, "then": blocks[0], "otherwise": blocks[1]}, If)
 

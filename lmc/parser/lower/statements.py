@@ -114,10 +114,7 @@ def _set_item(frame: Frame, target: ast.Index, owner: Operand, key: Operand, ite
 
 
 def _if(frame: Frame, statement: ast.If, place: _Place) -> None:
-    def block(statements: tuple[ast.Stmt, ...]) -> None:
-        place.block(frame, statements)
-
-    choose_arm(frame, statement, condition, block)
+    choose_arm(frame, statement.arms, statement.otherwise, condition, place.block)
 
 
 def _for(frame: Frame, statement: ast.For, place: _Place) -> None:
