@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from lmc.regex.dfa import ByteDfa
     from lmc.regex.grammar import Grammar
     from lmc.runtime.context import Prompter
-    from lmc.runtime.request import Generated, GenerateRequest, Scored, ScoreRequest
+    from lmc.runtime.hints import Hint
+    from lmc.runtime.request import Generated, GenerateRequest, Scored, ScoreRequest, Usage
 
 
 class Answers(Protocol):
@@ -41,3 +42,9 @@ class Answers(Protocol):
         """What the last piece gives; `on_piece` gets what those before it gave, each before the next one's text."""
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]: ...
+
+    def reserve(self) -> int:
+        """A handle for a hint."""
+
+    def hint(self, hint: Hint, on_usage: Callable[[Usage], None] | None = None) -> None:
+        """What the program tells of its contexts; may be passed over.  `on_usage` gets what a prefill has computed."""

@@ -21,6 +21,7 @@ from lmc.runtime.cassette_asks import constraint_data, difference, gen_ask, plac
 from lmc.runtime.cassette_vocabulary import model_data, replayed, token_data
 from lmc.runtime.context import Context, OptionPrompts, Prompter
 from lmc.runtime.failures import failure
+from lmc.runtime.hints import Hint
 from lmc.runtime.request import Finish, Generated, GenerateRequest, Scored, ScoreRequest, TokenLogprob, Usage
 
 #: Errors that come from outside the run: they are not its answers.
@@ -72,6 +73,12 @@ class RecordingSession:
              "usage": _usage_data(s.usage)} for r, s in zip(requests, scored)
         ]}
         return scored
+
+    def reserve(self) -> int:
+        return self._session.reserve()
+
+    def hint(self, hint: Hint, on_usage: Callable[[Usage], None] | None = None) -> None:
+        self._session.hint(hint, on_usage)
 
     def _entry(self, request: GenerateRequest | ScoreRequest, ask: dict[str, Any]) -> Entry:
         assert request.origin is not None
@@ -128,6 +135,12 @@ class ReplayingSession:
     def begin_id(self) -> int:
         begin = self.tokenizer.begin_id
         return begin if begin is not None else min(self.tokenizer.end_ids)
+
+    def reserve(self) -> int:
+        return 0
+
+    def hint(self, hint: Hint, on_usage: Callable[[Usage], None] | None = None) -> None:
+        """There is no cache."""
 
     def constraint(self, dfa: Any) -> dict[str, str]:
         """No masks are needed where the answer is known."""

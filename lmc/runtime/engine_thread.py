@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from lmc.diagnostics import RunError
 from lmc.runtime.engine import Engine, EngineStats, broken, cancelled
+from lmc.runtime.hints import Hint, Prefill, Release
 from lmc.runtime.request import DoneEvent, Event, FailedEvent, GenerateRequest, ScoreRequest
 
 
@@ -28,6 +29,11 @@ class _Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class _Hint:
+    hint: Hint
+
+
+@dataclass(frozen=True, slots=True)
 class _Close:
     pass
 
@@ -38,7 +44,7 @@ class EngineThread:
     def __init__(self, engine: Engine, deliver: Callable[[list[Event]], None]):
         self._engine = engine
         self._deliver = deliver
-        self._commands: queue.SimpleQueue[_Submit | _Cancel | _Close] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[_Submit | _Cancel | _Hint | _Close] = queue.SimpleQueue()
         self._lock = threading.Lock()  # a command is either queued before the end or refused
         self._end: RunError | None = None
         self._tickets: set[int] = set()  # open ones; the engine thread's own
@@ -74,6 +80,14 @@ class EngineThread:
             if self._end is None:
                 self._commands.put(_Cancel(ticket))
 
+    def reserve(self) -> int:
+        """A handle for a hint."""
+        return self._engine.reserve()
+
+    def hint(self, hint: Hint) -> None:
+        """Pass a hint on; nothing happens after the end.  It takes no lock, so that a finaliser may call it at any time."""
+        self._commands.put(_Hint(hint))
+
     def close(self) -> None:
         """End the thread after the step under way; open requests fail with kind "cancelled".  Twice is harmless."""
         with self._lock:
@@ -108,10 +122,19 @@ class EngineThread:
                     self._engine.submit(request, ticket)
                 case _Cancel(ticket):
                     self._engine.cancel(ticket)
+                case _Hint(hint):
+                    self._obey_hint(hint)
                 case _Close():
                     for ticket in self._tickets:
                         self._engine.cancel(ticket)
                     return False
+
+    def _obey_hint(self, hint: Hint) -> None:
+        if isinstance(hint, Prefill):
+            self._tickets.add(hint.handle)
+        self._engine.hint(hint)
+        if isinstance(hint, Release):
+            self._tickets.discard(hint.handle)
 
     def _fail_open(self, error: RunError) -> None:
         """End all requests that are open or still in the queue; nothing is queued any more once `_end` is set."""

@@ -17,6 +17,7 @@ from lmc.backend.program import Program
 from lmc.diagnostics import RunError, Span
 from lmc.runtime.binding import Bound
 from lmc.runtime.failures import failure
+from lmc.runtime.leases import Leases
 from lmc.runtime.report import CallCount, Recorded, Report, call_count
 from lmc.runtime.request import Origin, Usage
 
@@ -68,7 +69,7 @@ def program_seed(options: RunOptions, program: Program) -> int:
 class Instance:
     """The state of one run that all its frames share."""
 
-    __slots__ = ("bound", "options", "sinks", "seed", "calls", "usage", "idle", "warnings", "recorded", "counted",
+    __slots__ = ("bound", "options", "sinks", "seed", "calls", "usage", "idle", "warnings", "recorded", "counted", "leases",
                  "_start", "_end")
 
     def __init__(self, bound: Bound, options: RunOptions, sinks: Sinks):
@@ -84,6 +85,7 @@ class Instance:
         #: By the number of the call, because side by side they end in any order.
         self.recorded: dict[int, Recorded] = {}
         self.counted: dict[int, CallCount] = {}
+        self.leases = Leases(bound.session)
         self._start = time.monotonic()
         self._end: float | None = None
 
@@ -138,7 +140,7 @@ class Instance:
     def report(self) -> Report:
         """The numbers so far, or of the whole run once it is over."""
         seconds = (self._end or time.monotonic()) - self._start
-        usage = self.usage
+        usage = self.usage + self.leases.usage
         recorded = tuple(self.recorded[call] for call in sorted(self.recorded))
         counted = tuple(self.counted[call] for call in sorted(self.counted))
         return Report(self.calls, usage.generated, usage.cached, usage.computed, seconds, self.seed, tuple(self.warnings), recorded,

@@ -70,8 +70,10 @@ class Run:
         assert len(args) == len(code.params), (name, len(args))
         try:
             values = await run_function(Frame(instance, code, [None] * code.registers, "", 0), instance.bound.plans[name], args)
-        except RunError as error:
-            error.sources = {**instance.bound.program.sources, **error.sources}
+        except BaseException as error:
+            instance.leases.end()
+            if isinstance(error, RunError):
+                error.sources = {**instance.bound.program.sources, **error.sources}
             raise
         finally:
             instance.stop_clock()

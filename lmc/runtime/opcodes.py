@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmc.runtime import execute_branches, execute_control, execute_host, execute_model, execute_select, execute_template, execute_values
+from lmc.runtime import execute_branches, execute_control, execute_hints, execute_host, execute_model, execute_select, execute_template, execute_values
 from lmc.runtime.plan import Opcode
 
 #: Every opcode of a Program.  One that is not here makes binding fail.
@@ -40,7 +40,8 @@ OPCODES: dict[str, Opcode] = {
     "tuple.get": Opcode(execute_values.tuple_get),
     "dict.make": Opcode(execute_values.dict_make),
     "pure.call": Opcode(execute_values.pure_call),
-    "hint.prefill": Opcode(execute_values.hint),
-    "hint.release": Opcode(execute_values.hint),
-    "hint.pin": Opcode(execute_values.hint),
+    "hint.prefill": Opcode(execute_hints.prefill),
+    "hint.keep": Opcode(execute_hints.keep),
+    "hint.release": Opcode(execute_hints.release),
+    "hint.pin": Opcode(execute_hints.pin),
 }

@@ -22,6 +22,7 @@ from lmc.runtime.binding import bind
 from lmc.runtime.context import Prompter
 from lmc.runtime.execute_host import extern_call
 from lmc.runtime.frames import Frame
+from lmc.runtime.hints import Hint
 from lmc.runtime.host import Externs
 from lmc.runtime.idle_loop import IdleSelector, idle_runner
 from lmc.runtime.instance import Instance, RunOptions, Sinks
@@ -30,7 +31,7 @@ from lmc.runtime.opcodes import OPCODES
 from lmc.runtime.plan import Opcode, Step
 from lmc.runtime.prompt_pieces import prompt_pieces, spelled
 from lmc.runtime.rendering import Choice, RenderedCall, Rendering
-from lmc.runtime.request import Generated, GenerateRequest, ScoreRequest
+from lmc.runtime.request import Generated, GenerateRequest, ScoreRequest, Usage
 
 
 class ShownRequests:
@@ -47,6 +48,12 @@ class ShownRequests:
     def begin_id(self) -> int:
         begin = self.tokenizer.begin_id
         return begin if begin is not None else min(self.tokenizer.end_ids)
+
+    def reserve(self) -> int:
+        return 0
+
+    def hint(self, hint: Hint, on_usage: Callable[[Usage], None] | None = None) -> None:
+        """There is no cache."""
 
     def constraint(self, dfa: Any) -> str:
         """What a constraint is for people; no masks are made."""

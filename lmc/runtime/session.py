@@ -24,7 +24,10 @@ from lmc.runtime.engine import Engine
 from lmc.runtime.engine_thread import EngineThread
 from lmc.runtime.grammar import Constraint, GrammarConstraint
 from lmc.runtime.mask_store import MaskStore
-from lmc.runtime.request import DoneEvent, Event, FailedEvent, Generated, GenerateRequest, PieceEvent, Scored, ScoreRequest, TextEvent
+from lmc.runtime.hints import Hint, Prefill, Release
+from lmc.runtime.request import (
+    DoneEvent, Event, FailedEvent, Generated, GenerateRequest, PieceEvent, Scored, ScoreRequest, TextEvent, Usage,
+)
 
 if TYPE_CHECKING:
     from lmc.runtime.batch import Model
@@ -113,6 +116,19 @@ class Session:
                     del self._waiters[ticket]
                     self._engine.cancel(ticket)
 
+    def reserve(self) -> int:
+        """A handle for a hint."""
+        return self._engine.reserve()
+
+    def hint(self, hint: Hint, on_usage: Callable[[Usage], None] | None = None) -> None:
+        """Tell the engine about contexts.  A release may come from any thread."""
+        if isinstance(hint, Prefill) and on_usage is not None:
+            waiter = self._waiters[hint.handle] = _Waiter(self._own_loop().create_future(), None, None)
+            waiter.future.add_done_callback(lambda done: on_usage(done.result().usage) if done.exception() is None else None)
+        elif isinstance(hint, Release):
+            self._waiters.pop(hint.handle, None)
+        self._engine.hint(hint)
+
     def close(self) -> None:
         """End the engine thread; what still waits fails with kind `cancelled`."""
         self._engine.close()
@@ -121,12 +137,16 @@ class Session:
 
     def _submit(self, request: GenerateRequest | ScoreRequest, on_text: Callable[[str], None] | None = None,
                 on_piece: Callable[[Generated], None] | None = None) -> int:
-        loop = asyncio.get_running_loop()
-        assert self._loop in (None, loop), "a session belongs to one event loop"
-        self._loop = loop
+        loop = self._own_loop()
         ticket = self._engine.submit(request)
         self._waiters[ticket] = _Waiter(loop.create_future(), on_text, on_piece)
         return ticket
+
+    def _own_loop(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.get_running_loop()
+        assert self._loop in (None, loop), "a session belongs to one event loop"
+        self._loop = loop
+        return loop
 
     async def _result(self, ticket: int) -> Generated | Scored:
         try:

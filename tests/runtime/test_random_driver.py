@@ -13,7 +13,8 @@ import pytest
 
 from lmc.runtime.dry import DryModel
 from lmc.runtime.engine import Engine
-from lmc.runtime.hints import PINNED_SHARE, Keep, Pin, Prefill, Release
+from lmc.runtime.hints import Keep, Pin, Prefill, Release
+from lmc.runtime.live_contexts import PINNED_SHARE
 from lmc.runtime.request import DoneEvent, FailedEvent, GenerateRequest, Sampling, ScoreRequest
 
 

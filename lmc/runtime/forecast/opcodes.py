@@ -42,6 +42,7 @@ WALK_OPCODES: dict[str, Opcode] = {
     "dict.make": walk_values.dict_make,
     "pure.call": walk_values.pure_call,
     "hint.prefill": walk_values.nothing,
+    "hint.keep": walk_values.nothing,
     "hint.release": walk_values.nothing,
     "hint.pin": walk_values.nothing,
     "?": walk_model.other_op,
