@@ -18,12 +18,16 @@ from lmc.ir.verifier import verify
 from lmc.passes.dead_code import dead_code
 from lmc.passes.fold import fold
 from lmc.passes.fold_constraints import fold_constraints
+from lmc.passes.fork_hints import fork_hints
 from lmc.passes.hoist_prefix import hoist_prefix
 from lmc.passes.inline_parts import inline_parts
+from lmc.passes.lifetimes import lifetimes
 from lmc.passes.merge_text import merge_text
 from lmc.passes.number_contexts import number_contexts
 from lmc.passes.parallelise import parallelise
+from lmc.passes.reorder import reorder
 from lmc.passes.schedule import schedule
+from lmc.passes.speculate import speculate
 
 Pass = Callable[[Module], Module]
 #: Called after each pass with its name and the module before and after; they are one object where nothing changed.
@@ -59,8 +63,12 @@ LOCAL: tuple[Step, ...] = (
     Step(dead_code, 1),
     # Behind `dead_code`: no automaton is built for what is never asked, and turns are as short as they get.
     Step(fold_constraints, 1),
-    # Last: it counts what is left, as it will run.
+    # It counts what is left, as it will run.
     Step(schedule, 2),
+    # Behind `schedule`, which need not move hints; a hint stands before the first reader as it will run.
+    Step(fork_hints, 2),
+    # Last: uses are counted in the order in which they come, and what is prefilled lives until its last reader.
+    Step(lifetimes, 2),
 )
 
 # Over the network there is no cache to fill and none to keep: the passes that speak to the engine are left out.
@@ -70,18 +78,28 @@ API: tuple[Step, ...] = (
     Step(merge_text, 1),
     Step(parallelise, 1),
     Step(dead_code, 1),
+    # In the place of `fold_constraints`: automata are built all the same, and a request over the network has one piece.
+    Step(speculate, 1),
 )
 
 PIPELINES: Mapping[str, tuple[Step, ...]] = {"local": LOCAL, "api": API}
 LEVELS = (0, 1, 2)
 
+#: Passes that change prompts, and so run only where the user asks for them.
+ON_REQUEST: tuple[Pass, ...] = (reorder,)
+
 #: Every pass by its name, for `--passes a,b`.
-PASSES: dict[str, Pass] = {step.name: step.run for step in (*LOCAL, *API)}
+PASSES: dict[str, Pass] = {step.name: step.run for step in (*LOCAL, *API)} | {p.__name__: p for p in ON_REQUEST}
 
 
-def passes_of(level: int, target: str = "local") -> tuple[str, ...]:
-    """The names of the passes that run at a level, in order.  `target` is a key of `PIPELINES`."""
-    return tuple(step.name for step in PIPELINES[target] if step.level <= level)
+def passes_of(level: int, target: str = "local", *, reordered: bool = False) -> tuple[str, ...]:
+    """The names of the passes that run at a level, in order.  `target` is a key of `PIPELINES`; with `reordered` texts are put in
+    another order before anything is made of their order."""
+    names = tuple(step.name for step in PIPELINES[target] if step.level <= level)
+    if not reordered:
+        return names
+    place = names.index("fold") + 1 if "fold" in names else 0
+    return (*names[:place], "merge_text", "reorder", *names[place:])
 
 
 def run_passes(module: Module, names: tuple[str, ...], observe: Observe | None = None) -> Module:

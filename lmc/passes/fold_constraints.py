@@ -73,7 +73,7 @@ def fold_constraints(module: Module) -> Module:
 
     Raises `CompileError` (E0610) with all constraints of which no automaton can be made.
     """
-    return group_runs(_with_automata(module), Template, lambda gen: True)
+    return group_runs(_with_automata(module), Template, lambda before, after: True)
 
 
 def _with_automata(module: Module) -> Module:

@@ -26,23 +26,23 @@ from lmc.passes.rewriting import rewrite_module
 from lmc.passes.total import cannot_fail
 from lmc.types import CONTEXT
 
-#: Whether a run may go on behind this generation.
-MayGoOn = Callable[[Gen], bool]
+#: Whether a run may go on from the first generation to the second one.
+MayFollow = Callable[[Gen, Gen], bool]
 _Grouped = type[Template] | type[Speculate]
 
 
-def group_runs(module: Module, op_class: _Grouped, may_go_on: MayGoOn) -> Module:
+def group_runs(module: Module, op_class: _Grouped, may_follow: MayFollow) -> Module:
     """The module with each run of two or more generations as one op."""
-    return rewrite_module(module, lambda function: _Grouper(function, op_class, may_go_on).run())
+    return rewrite_module(module, lambda function: _Grouper(function, op_class, may_follow).run())
 
 
 class _Grouper:
     """One function; `uses` counts the readers of each value."""
 
-    __slots__ = ("function", "op_class", "may_go_on", "uses")
+    __slots__ = ("function", "op_class", "may_follow", "uses")
 
-    def __init__(self, function: Function, op_class: _Grouped, may_go_on: MayGoOn):
-        self.function, self.op_class, self.may_go_on = function, op_class, may_go_on
+    def __init__(self, function: Function, op_class: _Grouped, may_follow: MayFollow):
+        self.function, self.op_class, self.may_follow = function, op_class, may_follow
         self.uses = Counter(o for op in walk_ops(function.body) for o in operands(op) if isinstance(o, Value))
 
     def run(self) -> Function:
@@ -86,8 +86,9 @@ class _Grouper:
         before = chain[-1].results[0]
         if not isinstance(op, (Gen, ContextAppend)) or op.context is not before or op.role is not chain[0].role:
             return False
-        known = all(o is before or o not in given for o in operands(op))
-        return known and self.uses[before] == 1 and (not isinstance(chain[-1], Gen) or self.may_go_on(chain[-1]))
+        if self.uses[before] != 1 or any(o is not before and o in given for o in operands(op)):
+            return False
+        return not isinstance(op, Gen) or self.may_follow(next(o for o in reversed(chain) if isinstance(o, Gen)), op)
 
 
 @dataclass(frozen=True, slots=True)
