@@ -80,10 +80,10 @@ def writes(answer: Callable[[str], str]) -> Callable[[tuple[int, ...]], Mapping[
     return script
 
 
-def program_of(text: str, tmp_path: Path, *, level: int = 1):
+def program_of(text: str, tmp_path: Path, *, level: int = 1, passes: tuple[str, ...] | None = None):
     path = tmp_path / "program.lmp"
     path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
-    return compile_file(str(path), level=level).program
+    return compile_file(str(path), level=level, passes=passes).program
 
 
 @dataclass
