@@ -316,11 +316,11 @@ def test_four_kinds_in_every_order_give_what_they_give_alone():
     retracted = 0
     for order in itertools.permutations(range(4)):
         # So small a pool that some are retracted, so small a budget that prompts and drafts are cut.
-        small = engine(slots=44, max_batch_tokens=7)
+        small = engine(slots=30, max_batch_tokens=7)
         results = finish(small, *[requests[i] for i in order])
         assert [answer(r) for r in results] == [alone[i] for i in order]
         retracted += small.stats.retractions
         roomy = engine()
         finish(roomy, *[requests[i] for i in order])
         assert [answer(r) for r in finish(roomy, *[requests[i] for i in order])] == [alone[i] for i in order]
-    assert retracted > 10
+    assert retracted >= 24
