@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmc.diagnostics import LmcError
 from lmc.passes import passes_of
 from tests.differential.runs import Forks, Observed, WatchedSession, compiled, differences, lowered, new_session, observe
 
@@ -56,7 +57,12 @@ async def faults(text: str, ways: tuple[Way, ...]) -> list[str]:
         strict = "try:" not in text and "collect" not in text
         found = []
         for way in ways:
-            other = await _observed(compiled(module, way.passes), forks, way, session)
+            try:
+                program = compiled(module, way.passes)
+            except LmcError as error:
+                found.append(f"{way}: does not compile: {error}")
+                continue
+            other = await _observed(program, forks, way, session)
             found += [f"{way}: {d}" for d in differences(plain, other, strict=strict)]
         return found
     finally:
