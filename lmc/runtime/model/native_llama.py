@@ -20,6 +20,7 @@ import torch
 
 from lmc.runtime.batch import Row
 from lmc.runtime.model.config import ModelConfig
+from lmc.runtime.model.large_memory import Recycled, zeros
 from lmc.runtime.model.packed import LANES, Packed
 from lmc.runtime.model.rope import rope_table
 from lmc.runtime.native import library as native
@@ -62,7 +63,7 @@ class NativeLlama:
     """A `lmc.runtime.batch.Model`.  `allocate` comes before the first `forward`."""
 
     __slots__ = ("config", "dtype", "vocab_size", "max_positions", "weights", "library", "level", "threads", "pool_k", "pool_v",
-                 "_engine", "_kept", "__weakref__")
+                 "_engine", "_kept", "_logits", "__weakref__")
     #: Always: see the head of this file.
     deterministic = True
 
@@ -71,6 +72,7 @@ class NativeLlama:
         self.vocab_size, self.max_positions = self.config.vocab_size, self.config.max_positions
         self.weights, self.library, self.level, self.threads = weights, library, level, threads
         self.pool_k = self.pool_v = self._engine = self._kept = None
+        self._logits = Recycled()
 
     def slot_bytes(self) -> int:
         """Bytes of keys and values of one token over all layers."""
@@ -81,7 +83,7 @@ class NativeLlama:
         assert self._engine is None, "the pool is there already"
         config = self.config
         shape = (config.layers, config.kv_heads, slots, config.head_dim)
-        self.pool_k, self.pool_v = torch.zeros(shape, dtype=self.dtype), torch.zeros(shape, dtype=self.dtype)
+        self.pool_k, self.pool_v = zeros(shape, self.dtype), zeros(shape, self.dtype)
         angles = rope_table(config.rope, config.head_dim, min(slots, self.max_positions))
         layers = (native.Layer * config.layers)(*(_layer(layer) for layer in self.weights.layers))
         model = native.Model(
@@ -113,7 +115,7 @@ class NativeLlama:
             slots.fromlist(row.slots)
         row_token.append(len(ids))
         wanted = _wanted(rows, self.weights.head.words.shape[0])
-        logits = torch.empty(len(wanted.tokens), self.vocab_size)
+        logits = self._logits.empty(len(wanted.tokens), self.vocab_size)
         for place in wanted.places[wanted.whole :]:
             logits[place] = -torch.inf
         step = native.Step(

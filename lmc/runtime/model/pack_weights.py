@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 
 from lmc.runtime.model.config import ModelConfig
+from lmc.runtime.model.large_memory import LargeMemory
 from lmc.runtime.model.named_weights import EMBEDDING, HEAD, NamedWeights
 from lmc.runtime.model.native_llama import PackedLayer, PackedWeights
 from lmc.runtime.model.packed import pack, pack_gate_up, pad_lanes
@@ -16,23 +17,24 @@ from lmc.runtime.model.packed import pack, pack_gate_up, pad_lanes
 @torch.inference_mode()
 def pack_weights(config: ModelConfig, weights: NamedWeights) -> PackedWeights:
     """Takes every tensor of the model out of `weights`."""
+    memory = LargeMemory()
     embedding = weights.matrix(EMBEDDING).contiguous()
-    layers = [_layer(weights, f"model.layers.{number}.") for number in range(config.layers)]
-    head = pack(embedding if config.tied else weights.matrix(HEAD))
+    layers = [_layer(memory, weights, f"model.layers.{number}.") for number in range(config.layers)]
+    head = pack(memory, embedding if config.tied else weights.matrix(HEAD))
     return PackedWeights(config, embedding, layers, pad_lanes(weights.norm("model.norm.weight")), head)
 
 
-def _layer(weights: NamedWeights, prefix: str) -> PackedLayer:
+def _layer(memory: LargeMemory, weights: NamedWeights, prefix: str) -> PackedLayer:
     attention, mlp = f"{prefix}self_attn.", f"{prefix}mlp."
     return PackedLayer(
         attention_norm=pad_lanes(weights.norm(f"{prefix}input_layernorm.weight")),
-        qkv=pack(*weights.stacked(attention, "q_proj", "k_proj", "v_proj")),
+        qkv=pack(memory, *weights.stacked(attention, "q_proj", "k_proj", "v_proj")),
         query_norm=_optional_norm(weights, f"{attention}q_norm.weight"),
         key_norm=_optional_norm(weights, f"{attention}k_norm.weight"),
-        output=pack(*weights.stacked(attention, "o_proj")),
+        output=pack(memory, *weights.stacked(attention, "o_proj")),
         mlp_norm=pad_lanes(weights.norm(f"{prefix}post_attention_layernorm.weight")),
-        gate_up=pack_gate_up(*weights.stacked(mlp, "gate_proj", "up_proj")),
-        down=pack(*weights.stacked(mlp, "down_proj")),
+        gate_up=pack_gate_up(memory, *weights.stacked(mlp, "gate_proj", "up_proj")),
+        down=pack(memory, *weights.stacked(mlp, "down_proj")),
     )
 
 

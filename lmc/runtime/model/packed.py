@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from lmc.runtime.model.large_memory import LargeMemory
+
 LANES = 16
 
 
@@ -26,20 +28,20 @@ class Packed:
     outputs: int
 
 
-def pack(weight: torch.Tensor, bias: torch.Tensor | None = None) -> Packed:
-    """weight: (outputs, inputs) float32 or bfloat16; bias: (outputs,) or None."""
+def pack(memory: LargeMemory, weight: torch.Tensor, bias: torch.Tensor | None = None) -> Packed:
+    """weight: (outputs, inputs) float32 or bfloat16; bias: (outputs,) or None; memory: where the words lie."""
     outputs, inputs = weight.shape
     group = LANES * (4 // weight.dtype.itemsize)
     padded = F.pad(weight, (0, -inputs % group, 0, -outputs % LANES)).contiguous()
     words = padded.view(torch.int32).view(-1, LANES, padded.shape[1] * weight.dtype.itemsize // 4)
-    return Packed(words.transpose(1, 2).contiguous(), None if bias is None else pad_lanes(bias), outputs)
+    return Packed(memory.copy(words.transpose(1, 2)), None if bias is None else pad_lanes(bias), outputs)
 
 
-def pack_gate_up(gate_up: torch.Tensor, bias: torch.Tensor | None = None) -> Packed:
+def pack_gate_up(memory: LargeMemory, gate_up: torch.Tensor, bias: torch.Tensor | None = None) -> Packed:
     """gate_up: (2 * intermediate, inputs), the gate's rows above the values'.  Blocks of both by turns, so that the two numbers that
     are multiplied come out of one piece of work."""
     by_turns = _by_turns(gate_up)
-    return pack(by_turns, None if bias is None else _by_turns(bias[:, None])[:, 0])
+    return pack(memory, by_turns, None if bias is None else _by_turns(bias[:, None])[:, 0])
 
 
 def pad_lanes(x: torch.Tensor) -> torch.Tensor:

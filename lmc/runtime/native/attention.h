@@ -19,25 +19,37 @@ ALWAYS const void *pool_row(const lmc_tile *tile, const void *pool, int64_t n) {
     return lmc_at(pool, (int64_t)tile->slots[n] * tile->head_dim, tile->bf16);
 }
 
+/* Positions between a key that is called for and the one in hand: long enough for memory, short enough for the first cache. */
+enum { AHEAD = 32 };
+
+ALWAYS void fetch(const void *row, int64_t words) {
+    for (int64_t at = 0; at < words * 4; at += 64) __builtin_prefetch((const char *)row + at);
+}
+
 /* Sixteen keys as a block: out[word][key].  Keys from `count` on are zeros. */
 static void pack_key_block(const lmc_tile *tile, int64_t first, int64_t count, int64_t words, uint32_t *out) {
-    static const uint32_t nothing[LMC_LANES];
+    static const uint32_t nothing[LONGEST_HEAD];
     int64_t whole = tile->bf16 ? tile->head_dim / 2 : tile->head_dim;
     const uint32_t *rows[LMC_LANES];
-    uint32_t tail[LMC_LANES][LMC_LANES];
-    for (int64_t word = 0; word < words; word += LMC_LANES) {
-        for (int64_t key = 0; key < LMC_LANES; key++) {
-            rows[key] = nothing;
-            if (key >= count) continue;
-            rows[key] = (const uint32_t *)pool_row(tile, tile->keys, first + key) + word;
-            if (word + LMC_LANES > whole) {  // behind the head's end lies another slot
-                memset(tail[key], 0, sizeof tail[key]);
-                memcpy(tail[key], rows[key], (size_t)(whole - word) * 4);
-                rows[key] = tail[key];
-            }
-        }
-        transpose(rows, out + word * LMC_LANES);
+    for (int64_t key = 0; key < LMC_LANES; key++) {
+        rows[key] = key < count ? pool_row(tile, tile->keys, first + key) : nothing;
+        if (key >= count) continue;
+        // What is read soon is called for now: the values of these positions, and keys some way ahead.
+        fetch(pool_row(tile, tile->values, first + key), whole);
+        if (key + AHEAD < count) fetch(pool_row(tile, tile->keys, first + key + AHEAD), whole);
     }
+    int64_t word = 0;
+    for (; word + LMC_LANES <= whole; word += LMC_LANES) {
+        transpose(rows, out + word * LMC_LANES);
+        for (int64_t key = 0; key < LMC_LANES; key++) rows[key] += LMC_LANES;
+    }
+    if (word == words) return;
+    uint32_t tail[LMC_LANES][LMC_LANES] = {0};  // behind the head's end lies another slot
+    for (int64_t key = 0; key < LMC_LANES; key++) {
+        memcpy(tail[key], rows[key], (size_t)(whole - word) * 4);
+        rows[key] = tail[key];
+    }
+    transpose(rows, out + word * LMC_LANES);
 }
 
 /* Values as blocks of sixteen of their elements: out[block][word][element]; a word is one value, or two neighbouring ones in bfloat16. */

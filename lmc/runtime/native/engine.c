@@ -1,13 +1,16 @@
 /* Opening and closing: threads, scratch, and buffers that grow with the largest step. */
 
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 
 #include "engine.h"
 
 #include <stdlib.h>
 #include <string.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
-enum { LINE = 64 };
+enum { LINE = 64, HUGE_PAGE = 2 << 20 };
 
 int lmc_abi(void) { return LMC_ABI; }
 
@@ -20,8 +23,12 @@ int64_t lmc_attention_bytes(int64_t head_dim, int64_t rows) {
 
 static void *zeros(int64_t bytes) {
     void *p = NULL;
-    if (posix_memalign(&p, LINE, (size_t)lmc_up(bytes, LINE)) != 0) return NULL;
-    return memset(p, 0, (size_t)lmc_up(bytes, LINE));
+    int64_t page = bytes < HUGE_PAGE ? LINE : HUGE_PAGE, size = lmc_up(bytes, page);
+    if (posix_memalign(&p, (size_t)page, (size_t)size) != 0) return NULL;
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (page == HUGE_PAGE) madvise(p, (size_t)size, MADV_HUGEPAGE); /* only advice: large_memory.py says why */
+#endif
+    return memset(p, 0, (size_t)size);
 }
 
 /* More queries in a tile share the packing of keys and values, but score more keys that they may not see. */

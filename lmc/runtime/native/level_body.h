@@ -23,6 +23,6 @@
 #define SPELT(level) TEXT(level)
 
 const lmc_level TABLE(LEVEL) = {
-    .name = SPELT(LEVEL), .strip = LANES_STRIP, .product = PRODUCT, .finish = finish_rows, .embed = embed_token, .norm = norm_token, .head = head_token,
-    .attend = attend_tile,
+    .name = SPELT(LEVEL), .strip = LANES_STRIP, .product = PRODUCT, .finish = finish_rows, .embed = embed_token,
+    .norm = norm_token, .head = head_token, .attend = attend_tile,
 };

@@ -71,7 +71,8 @@ int lmc_abi(void);
 const char *lmc_level_name(int number);
 int lmc_level_works(int number);
 
-/* NULL without memory, or where the level does not work.  The model's arrays must outlive the engine.  threads: at least 1, the caller's included. */
+/* NULL without memory, or where the level does not work.  The model's arrays must outlive the engine.
+   threads: at least 1, the caller's included. */
 lmc_engine *lmc_open(const lmc_model *model, int level, int threads);
 void lmc_close(lmc_engine *engine);
 int lmc_run(lmc_engine *engine, const lmc_step *step);

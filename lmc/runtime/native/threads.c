@@ -45,12 +45,9 @@ static void wait_a_little(int tries) {
 
 static int take_item(lmc_threads *threads, int64_t *item) {
     uint64_t ticket = atomic_load_explicit(&threads->ticket, memory_order_acquire);
-    while ((uint32_t)ticket != 0)
-        if (atomic_compare_exchange_weak_explicit(&threads->ticket, &ticket, ticket - 1, memory_order_acq_rel, memory_order_acquire)) {
-            *item = (int64_t)(uint32_t)ticket - 1;
-            return 1;
-        }
-    return 0;
+    while ((uint32_t)ticket != 0 && !atomic_compare_exchange_weak(&threads->ticket, &ticket, ticket - 1)) continue;
+    *item = (int64_t)(uint32_t)ticket - 1;
+    return *item >= 0;
 }
 
 /* Takes items until none is left; whether there was one. */
@@ -130,5 +127,9 @@ void lmc_threads_run(lmc_threads *threads, lmc_work work, void *job, int64_t ite
     atomic_store(&threads->ticket, generation << 32 | (uint64_t)items);
     if (atomic_load(&threads->sleepers)) call_sleepers(threads);
     work_off(threads, 0);
-    for (int tries = 0; atomic_load_explicit(&threads->done, memory_order_acquire) < items;) wait_a_little(tries < SPINS ? tries++ : tries);
+    int tries = 0;
+    while (atomic_load_explicit(&threads->done, memory_order_acquire) < items) {
+        wait_a_little(tries);
+        if (tries < SPINS) tries++;
+    }
 }

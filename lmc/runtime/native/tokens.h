@@ -80,9 +80,10 @@ static void turn(const float *x, int64_t half, const float *cosines, const float
 
 static void head_token(int64_t bf16, const float *x, int64_t head_dim, const float *norm, float eps, const float *cosines,
                        const float *sines, void *out) {
-    float normed[LONGEST_HEAD], turned[LONGEST_HEAD] = {0};
+    float normed[LONGEST_HEAD + LMC_LANES], turned[LONGEST_HEAD + LMC_LANES];
     const float *source = x;
     if (norm) {
+        memset(turned + head_dim / LMC_LANES * LMC_LANES, 0, LMC_LANES * sizeof *turned);
         memcpy(turned, x, (size_t)head_dim * sizeof *x);
         norm_token(0, turned, norm, head_dim, eps, normed);
         source = normed;
