@@ -177,4 +177,5 @@ CODES: dict[str, str] = {
     "W180": "a chat template that rewrites past turns",
     "W181": "rendering stops before the model is asked",
     "W182": "torch computes in place of the native kernels",
+    "W183": "lines of a prompt that were moved",
 }

@@ -20,14 +20,16 @@ from lmc.ir.verifier import verify
 from lmc.parser.check import Checked, check
 from lmc.parser.lower import lower
 from lmc.passes import Observe, passes_of, run_passes
+from lmc.passes.reorder import moved_lines
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A program in all its forms.  `module` is the IR after the passes."""
+    """A program in all its forms.  `module` is the IR after the passes; `moved`: what was moved in prompts, where that was asked for."""
 
     checked: Checked
     module: Module
     program: Program
+    moved: tuple[Diagnostic, ...] = ()
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -36,12 +38,12 @@ class Compiled:
 
 
 def compile_file(path: str, *, level: int = 1, target: str = "local", roots: tuple[str, ...] | None = None,
-                 passes: tuple[str, ...] | None = None, observe: Observe | None = None,
+                 passes: tuple[str, ...] | None = None, reordered: bool = False, observe: Observe | None = None,
                  read: Callable[[str], str] | None = None) -> Compiled:
     """Compile the program whose root file is `path`.
 
-    `level` is that of `-O`, `target` says whose pipeline (`local` or `api`), `passes` replaces both; `roots` are folders that imports
-    may reach beside the root file's own; `read` gives the text of a file in place of the disk.  `observe` is also called after
+    `level` is that of `-O`, `target` says whose pipeline (`local` or `api`), `passes` replaces both; `reordered` lets lines
+    of a prompt that do not vary be moved to its front; `roots` are folders that imports may reach beside the root file's own; `read` gives the text of a file in place of the disk.  `observe` is also called after
     lowering, as `"lower"`.  Raises `CompileError` with all diagnostics, located.
     """
     checked = check_file(path, roots=roots, read=read)
@@ -51,11 +53,18 @@ def compile_file(path: str, *, level: int = 1, target: str = "local", roots: tup
         module = lower_program(checked)
         if observe is not None:
             observe("lower", module, module)
-        module = run_passes(module, passes_of(level, target) if passes is None else passes, observe)
+        moved: list[Diagnostic] = []
+
+        def note(name: str, before: Module, after: Module) -> None:
+            moved.extend(moved_lines(before) if name == "reorder" else ())
+            if observe is not None:
+                observe(name, before, after)
+
+        module = run_passes(module, passes_of(level, target, reordered=reordered) if passes is None else passes, note)
         program = emit(module)
     except RecursionError:
         raise _too_deep(path, checked) from None
-    return Compiled(checked, module, program)
+    return Compiled(checked, module, program, tuple(moved))
 
 
 def check_file(path: str, *, roots: tuple[str, ...] | None = None, read: Callable[[str], str] | None = None) -> Checked:

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from lmc.diagnostics import Diagnostic, LmcError, RunError, UsageError
+from lmc.diagnostics import Diagnostic, LmcError, RunError, UsageError, render_all
 
 if TYPE_CHECKING:
     from lmc.backend.program import FunctionCode, Program
@@ -77,8 +77,10 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     return Module(program, externs or {}, options, sinks, asks=input is not None, settings=settings)
 
 
-def load_program(path: Path, *, level: int = 1, roots: Iterable[str | os.PathLike[str]] = ()) -> Program:
-    """The program of a `.lmp` source, compiled, or of a `.lmpc` artifact.  Raises `CompileError` or `UsageError`."""
+def load_program(path: Path, *, level: int = 1, roots: Iterable[str | os.PathLike[str]] = (),
+                 tell_moved: Callable[[str], None] | None = None) -> Program:
+    """The program of a `.lmp` source, compiled, or of a `.lmpc` artifact.  Where `tell_moved` is given, lines of prompts are put into
+    an order in which more is shared, and it is called with what was moved.  Raises `CompileError` or `UsageError`."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise UsageError(Diagnostic("E0853", f"`{path}` {what}, expected a `.lmp` or `.lmpc` file", None, help=_similar(path)))
@@ -92,7 +94,10 @@ def load_program(path: Path, *, level: int = 1, roots: Iterable[str | os.PathLik
     for folder in folders:
         if not os.path.isdir(folder):
             raise UsageError(Diagnostic("E0853", f"the root `{folder}` is no folder", None, help="give a folder that exists"))
-    return compile_file(str(path), level=level, roots=folders).program
+    compiled = compile_file(str(path), level=level, roots=folders, reordered=tell_moved is not None)
+    if compiled.moved:
+        tell_moved(render_all(compiled.moved, compiled.checked.sources))
+    return compiled.program
 
 
 def function_schema(code: FunctionCode) -> dict[str, Any]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--target", type=click.Choice(["local", "api"]), default="local",
               help="Whose passes: those for our engine, or for an API. Default: local.")
 @click.option("--passes", metavar="A,B", help="Run these passes instead of those of -O.")
+@click.option("--reorder", is_flag=True, help="Move lines of a prompt that do not vary before those that do, and say which; best with -O2.")
 @click.option("--print-after", metavar="PASS", help="Print the IR after this pass, after `all`, or after each that `changed` it.")
 @click.option("--time-passes", is_flag=True, help="Print how long each pass took.")
 @click.option("--stats", is_flag=True, help="Print how many ops each pass left.")
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(dir_okay=False),
               help="Where it goes. Default: the artifact beside FILE, forms to standard output.")
 def compile_command(file: str, roots: tuple[str, ...], emit: str | None, emit_ir: bool, level: str, target: str,
-                    passes: str | None, print_after: str | None, time_passes: bool, stats: bool, model: str | None, dry: bool,
-                    output: str | None) -> int:
+                    passes: str | None, reorder: bool, print_after: str | None, time_passes: bool, stats: bool,
+                    model: str | None, dry: bool, output: str | None) -> int:
     """Compile a program to an artifact (.lmpc), or print one of its forms."""
     from lmc.cli.pass_log import PassLog, chosen_passes
     from lmc.compiler import compile_file
@@ -52,10 +53,11 @@ def compile_command(file: str, roots: tuple[str, ...], emit: str | None, emit_ir
         _write_text(_ast(file), output)
         return OK
     log = PassLog(print_after, timed=time_passes, counted=stats)
-    compiled = compile_file(file, level=int(level), target=target, roots=roots, passes=chosen_passes(passes), observe=log.note)
+    compiled = compile_file(file, level=int(level), target=target, roots=roots, passes=chosen_passes(passes),
+                            reordered=reorder, observe=log.note)
     log.show()
-    if compiled.warnings:
-        click.echo(render_all(compiled.warnings, compiled.checked.sources), err=True)
+    if told := (*compiled.warnings, *compiled.moved):
+        click.echo(render_all(told, compiled.checked.sources), err=True)
     if emit_ir or emit == "ir":
         from lmc.ir.printer import print_module
 

@@ -112,12 +112,20 @@ def _load(path: Path, entry: str | None, words: list[str]) -> tuple[Program, Fun
 
     # A value that is no folder is an argument, or refused when the options are read.
     roots = tuple(filter(os.path.isdir, _values(words, "--root", "--lmc-root")))
-    program = load_program(path, level=_level(words), roots=roots)
+    moved: list[str] = []
+    reordered = not {"--reorder", "--lmc-reorder"}.isdisjoint(words)
+    program = load_program(path, level=_level(words), roots=roots, tell_moved=moved.append if reordered else None)
     code = find_entry(program, entry)
-    if roots and any("root" in _spellings(p) for p in code.params):
-        # `--root` was an argument: it gives no rights.
-        program = load_program(path, level=_level(words), roots=_values(words, "--lmc-root"))
+    spelled = {name for p in code.params for name in _spellings(p)}
+    if roots and "root" in spelled or reordered and "reorder" in spelled:
+        # It was an argument: it gives no rights, and moves nothing.
+        moved.clear()
+        reordered = "--lmc-reorder" in words or reordered and "reorder" not in spelled
+        roots = _values(words, "--lmc-root") if "root" in spelled else roots
+        program = load_program(path, level=_level(words), roots=roots, tell_moved=moved.append if reordered else None)
         code = find_entry(program, entry)
+    for text in moved:
+        click.echo(text, err=True)
     return program, code
 
 
