@@ -304,7 +304,7 @@ def test_four_kinds_in_every_order_give_what_they_give_alone():
     prompts = [tuple(tokenizer.encode(text)) for text in ("Give a person: ", "Give a date: ", "Tell a story:", "Give a person: no one")]
     requests = [
         GenerateRequest(prompts[0], 40, constraint=json, sampling=Sampling(temperature=0.9, seed=5), stream=True),
-        GenerateRequest(prompts[1], 20, constraint=date, heal=b" "),
+        GenerateRequest(prompts[1], 40, constraint=date, heal=b" "),
         GenerateRequest(prompts[2], 25, stops=(".",)),
         ScoreRequest(prompts[3], 5),
     ]
@@ -315,7 +315,7 @@ def test_four_kinds_in_every_order_give_what_they_give_alone():
     alone = [answer(finish(engine(jump="off"), request)[0]) for request in requests]
     retracted = 0
     for order in itertools.permutations(range(4)):
-        # So small a pool that some are retracted, so small a budget that prompts and drafts are cut.
+        # A pool that `max_tokens` does not fit into, so that one is retracted in every order; prompts and drafts are cut by the budget.
         small = engine(slots=30, max_batch_tokens=7)
         results = finish(small, *[requests[i] for i in order])
         assert [answer(r) for r in results] == [alone[i] for i in order]
