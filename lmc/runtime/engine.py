@@ -190,6 +190,8 @@ class Engine:
         return Generation(request, self._sets, self.limit)
 
     def _prefill(self, handle: int, ids: tuple[int, ...]) -> None:
+        if handle in self._open:
+            return  # two forks of one context: it is on its way
         if not ids or len(ids) > self.limit:
             return  # the readers' own requests will say so
         if self._scheduler.tree.match_length(list(ids))[0] == len(ids):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from tests.differential.scope import Scope
 from tests.differential.statements import MAX_DEPTH, Statements, Write
 
-#: Of a type: what `gen` is given, and enough `max_tokens` for every value of it.
+#: Of a type: what `gen` is given, `max_tokens` that are enough for every value of it, and such that are enough for some.
 TYPED = {
-    "int": ("int", 24), "bool": ("bool", 8), "Label": ("Label", 8), "Note": ("Note", 60), "Act": ("Act", 60),
-    "list[str]": ("list[str(max_len=3)](max_items=2)", 40), "list[int]": ("list[0..9](max_items=3)", 24), "str": ('regex=r"[a-c]{1,4}"', 8),
+    "int": ("int", 24, 2), "bool": ("bool", 8, 5), "Label": ("Label", 8, 4), "Note": ("Note", 60, 18), "Act": ("Act", 60, 22),
+    "list[str]": ("list[str(max_len=3)](max_items=2)", 40, 4), "list[int]": ("list[0..9](max_items=3)", 24, 3),
+    "str": ('regex=r"[a-c]{1,4}"', 8, 2),
 }
 #: Options that change what is drawn, with and without a seed of their own.
 SAMPLED = ("temperature=0.9", "temperature=0.7, seed=7", "temperature=1.0, top_k=5", "temperature=0.8, top_p=0.9, seed=3",
@@ -77,9 +78,9 @@ class Conversation(Statements):
         options = [self.rng.choice(SAMPLED)] if self.chance(0.4) else []
         if self.chance(0.5):
             type_ = self.rng.choice(list(TYPED))
-            first, enough = TYPED[type_]
-            enough = self.rng.randint(1, 4) if scope.risky and self.chance(0.3) else enough
-            return type_, f"gen({', '.join([first, *options, f'max_tokens={enough}'])})"
+            first, enough, some = TYPED[type_]
+            most = some if scope.risky and self.chance(0.4) else enough
+            return type_, f"gen({', '.join([first, *options, f'max_tokens={most}'])})"
         if self.chance(0.3):
             options.append(self.rng.choice(['stop="e"', 'stop=["\\n", ". "]', "min_tokens=2", "heal=False", "ignore_eos=True"]))
         return "str", f"gen({', '.join([*options, f'max_tokens={self.rng.randint(1, 7)}'])})"

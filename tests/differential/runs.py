@@ -18,7 +18,7 @@ from typing import Any
 from lmc.backend.emit import emit
 from lmc.backend.program import CodeBlock, Instruction, Program
 from lmc.compiler import lower_program
-from lmc.diagnostics import CompileError, RunError
+from lmc.diagnostics import CompileError, LmcError
 from lmc.ir.core import Module
 from lmc.parser.check import check
 from lmc.passes import run_passes
@@ -176,13 +176,15 @@ async def observe(program: Program, forks: Forks, session: WatchedSession) -> Ob
     externs = WatchedExterns(bound._infos, bound._functions, bound.types)
     externs.seen = session.seen = seen
     externs.forks = forks
-    run = Machine(program, session, externs).start(RunOptions(seed=5, budgets=BUDGETS), Sinks(seen.printed.append, lambda path, text: None))
     try:
+        machine = Machine(program, session, externs)
+        run = machine.start(RunOptions(seed=5, budgets=BUDGETS), Sinks(seen.printed.append, lambda path, text: None))
         value = await asyncio.wait_for(run.call("main", bind_arguments(program.functions["main"], ARGUMENTS, {}, bound.types)), 60)
         seen.value = to_data(value, STR)
-    except RunError as error:
-        one = error.diagnostics[0]
-        seen.error = (error.kind, one.code, one.message, str(one.span), one.help, error.raw, [str(n) for n in one.notes])
+    except LmcError as error:
+        # Of the run, or of binding the program to the model.
+        told = [(d.code, d.message, str(d.span), d.help, d.notes) for d in error.diagnostics]
+        seen.error = (getattr(error, "kind", ""), getattr(error, "raw", None), *told)
     return seen
 
 

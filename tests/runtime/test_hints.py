@@ -181,3 +181,18 @@ def test_without_a_cache_hints_do_nothing():
     for hint in (Prefill(engine.reserve(), OLD), Keep(engine.reserve(), OLD), Pin(OLD), Release(7)):
         engine.hint(hint)
     assert not engine.busy and not engine._scheduler.tree.nodes()
+
+
+def test_two_forks_of_one_context_prefill_it_once():
+    """The same handle comes twice while the first is on its way: a fork directly in a fork reads the same context."""
+    engine, handle = make_engine(200, max_batch_tokens=16), 7
+    trunk = tuple(random.Random(0).randint(0, 1) for _ in range(40))
+    engine.hint(Prefill(handle, trunk))
+    engine.step()
+    engine.hint(Prefill(handle, trunk))
+    while engine.busy:
+        check_invariants(engine)
+        engine.step()
+    assert engine.stats.computed == 40
+    engine.hint(Release(handle))
+    check_invariants(engine)
