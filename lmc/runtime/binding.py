@@ -38,10 +38,7 @@ class Bound:
 
 def bind(program: Program, session: Answers, externs: Externs, opcodes: Mapping[str, Opcode]) -> Bound:
     """Bind the program.  Raises `LmcError` with the places of all that this model cannot do."""
-    faults = []
-    if not session.has_template:
-        faults += _turns_without_template(program, session.name)
-    faults += _images(program, session.name)
+    faults = model_faults(program, session.name, has_template=session.has_template)
     constraints = []
     users = _constraint_users(program)
     for index, dfa in enumerate(program.constraints):
@@ -56,6 +53,12 @@ def bind(program: Program, session: Answers, externs: Externs, opcodes: Mapping[
         raise LmcError(faults, program.sources)
     named = {t.name: t for t in program.types}
     return Bound(program, session, externs, plan_program(program, opcodes), tuple(constraints), named)
+
+
+def model_faults(program: Program, name: str, *, has_template: bool) -> list[Diagnostic]:
+    """What the program asks for that the model of this name does not have."""
+    faults = [] if has_template else _turns_without_template(program, name)
+    return faults + _images(program, name)
 
 
 def instructions(block: CodeBlock) -> Iterator[Instruction]:

@@ -3,6 +3,7 @@
     "a" or "a"                          "a"
     "a" or "b"                          unknown
     [c1, "x"] or [c2, "x"]              [either context, "x"]
+    ["a"] or []                         a list of at most one element
 """
 
 from __future__ import annotations
@@ -34,7 +35,16 @@ def either_value(foreseer: Foreseer, first: Any, second: Any) -> Any:
         return Record(first.type, tuple(either_value(foreseer, a, b) for a, b in zip(first.values, second.values)))
     if not isinstance(first, Foreseen) and known(first) and known(second) and type(first) is type(second) and first == second:
         return first
-    return Unknown(_type_of(first) if not isinstance(first, Unknown) else first.type, None)
+    return Unknown(_either_type(_type_of(first), _type_of(second)), None)
+
+
+def _either_type(first: Type, second: Type) -> Type:
+    """A type of both; of lists with the bounds of their lengths."""
+    if not isinstance(first, ListT) or not isinstance(second, ListT):
+        return first
+    most = None if first.max_items is None or second.max_items is None else max(first.max_items, second.max_items)
+    element = second.element if isinstance(first.element, NeverT) else first.element
+    return ListT(element, min(first.min_items or 0, second.min_items or 0), most)
 
 
 def _type_of(value: Any) -> Type:
@@ -44,7 +54,7 @@ def _type_of(value: Any) -> Type:
     if isinstance(value, Record):
         return value.type
     if isinstance(value, tuple):
-        return ListT(_type_of(value[0]) if value else NeverT())
+        return ListT(_type_of(value[0]) if value else NeverT(), len(value), len(value))
     if isinstance(value, dict):
         return DictT(STR, STR)
     return {str: STR, Text: STR, bool: BOOL, int: INT, float: FLOAT}.get(type(value), NONE)

@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from lmc.backend.program import Program
+from lmc.diagnostics import LmcError
+from lmc.runtime.binding import model_faults
 from lmc.runtime.forecast.counts import Counts, Target
 from lmc.runtime.forecast.opcodes import WALK_OPCODES
 from lmc.runtime.forecast.places import Places
@@ -41,11 +43,19 @@ class Forecast(Counts):
 
 def foresee(program: Program, foreseer: Foreseer, name: str, args: tuple[Any, ...] | None, options: RunOptions,
             target: Target) -> Forecast:
-    """The forecast of the function `name`; without `args` its parameters are not known."""
+    """The forecast of the function `name`; without `args` its parameters are not known.
+
+    Raises `LmcError` with the places of what the model does not have.
+    """
+    faults = model_faults(program, target.name, has_template=foreseer.has_template)
+    if faults:
+        raise LmcError(faults, program.sources)
     code = program.functions[name]
     values = args if args is not None else tuple(Unknown(p.type, code.span) for p in code.params)
     root = Group("def", code.span, code.name)
     named = {t.name: t for t in program.types}
     walk = Walk(program, foreseer, options, WALK_OPCODES, Places(program.sources), named, root)
     error = walk.start(name, tuple(Cell(value, varying=True) for value in values))
+    if error is not None:
+        error.sources = {**program.sources, **error.sources}
     return Forecast(program, code, target, root, error, walk.note)

@@ -81,6 +81,7 @@ class Foreseer:
     def __init__(self, tokenizer: Any, template: Any):
         self._tokenizer = tokenizer
         self._prompter = Prompter(tokenizer, template)
+        self.has_template = template is not None
         # Branches and rounds say the same thing again and again.
         self._encoded: dict[tuple[str, bool], tuple[int, ...]] = {}
 
@@ -126,31 +127,33 @@ class Foreseer:
             if shared is None:
                 break
             parts.append(shared)
-        open: tuple[Piece, ...] = ()
-        if len(parts) == len(first.parts) == len(second.parts):
-            open = _common(first.open, second.open)
-        same = len(open) == len(first.open) == len(second.open)
-        gap = () if same else (Piece(None, True, None, "one of several texts", Unknown(STR, None)),)
+        whole = len(parts) == len(first.parts) == len(second.parts)
+        open = _common(first.open, second.open) if whole else ()
+        same = whole and len(open) == len(first.open) == len(second.open)
+        gap = () if same else (_gap("one of several texts"),)
         return Foreseen(tuple(parts), (*open, *gap), min(first.template, len(open)), first.role,
                         first.sure and second.sure and first.role == second.role)
 
     def after_unknown(self, before: Foreseen | None) -> Foreseen:
         """A context that goes on from `before` in a way that is not known."""
         context = before or Foreseen()
-        gap = Piece(None, True, None, "what is not gone through", Unknown(STR, None))
-        return replace(context, open=(*context.open, gap), sure=False)
+        return replace(context, open=(*context.open, _gap("what is not gone through")), sure=False)
 
     def _opened(self, context: Foreseen, role: str) -> Foreseen:
+        if not context.sure:
+            # Whether a marker stands here, and which, only the run knows.
+            open = (*context.open, _gap("what stands between two turns"))
+            return replace(context, open=open, template=len(open), role=role, sure=True)
         marker = self._prompter.marker(context.role, role)
         parts, open = context.parts, context.open
         for piece in marker:
             if isinstance(piece, str):
                 open = (*open, Piece(piece, False, None))
             else:
-                parts = (*self._closed(replace(context, parts=parts, open=open)), Segment((piece,), (), 0, context.sure))
+                parts = (*self._closed(replace(context, parts=parts, open=open)), Segment((piece,), (), 0, exact=True))
                 open = ()
         template = len(open) if marker else context.template
-        return Foreseen(parts, open, template, role, context.sure or bool(marker))
+        return Foreseen(parts, open, template, role)
 
     def _closed(self, context: Foreseen) -> tuple[Part, ...]:
         """The parts with the open segment behind them."""
@@ -177,7 +180,7 @@ class Foreseer:
         if not ids:
             return context.parts
         varying = self._varying(context.open, ids)
-        return (*context.parts, Segment(tuple(ids), context.open, varying, exact=context.sure))
+        return (*context.parts, Segment(tuple(ids), context.open, varying, exact=True))
 
     def _varying(self, pieces: Sequence[Piece], ids: Sequence[int]) -> int:
         """How many of the tokens have a byte of a piece that varies."""
@@ -217,6 +220,11 @@ class Foreseer:
         return self._encoded[key]
 
 
+def _gap(source: str) -> Piece:
+    """Text, and maybe turns and generations, of which nothing is known."""
+    return Piece(None, True, None, source, Unknown(STR, None))
+
+
 def _either_part(one: Part, other: Part) -> Part | None:
     """What both parts are, if they are the same or two generations of the same place in a conversation."""
     if one is other:
@@ -225,7 +233,7 @@ def _either_part(one: Part, other: Part) -> Part | None:
         most = None if one.most is None or other.most is None else max(one.most, other.most)
         return Written(min(one.fewest, other.fewest), most, one.span)
     if isinstance(one, Segment) and isinstance(other, Segment) and one.exact == other.exact:
-        if one.exact or not one.pieces:
+        if one.exact:
             return one if one.units == other.units else None
         pieces = _common(one.pieces, other.pieces)
         if len(pieces) == len(one.pieces) == len(other.pieces):

@@ -75,7 +75,7 @@ def _row(node: Group | Call, counted: Mapping[Call, ForeseenCall], factor: Range
     rows = [_row(member, counted, factor, summarised) for member in node.members]
     if summarised:
         rows = _merged(rows)
-        if node.kind in _ALIKE and len(rows) == 1 and rows[0].rows:
+        if node.kind in _ALIKE and len(rows) == 1 and rows[0].rows and not _note(rows[0]):
             rows = rows[0].rows
     end = sharing_end(node) if node.kind in ("fork", "map", "arms") or node.twin is not None else None
     more = [counted[call] for call in calls_of(node.twin)] if node.twin is not None else []
@@ -102,7 +102,11 @@ def _merged(rows: list[Row]) -> list[Row]:
 def _shape(row: Row) -> Any:
     node = row.node
     name = node.name if isinstance(node, Group) and node.kind in ("def", "arm") else ""
-    return row.kind, node.span, name, tuple(map(_shape, row.rows))
+    return row.kind, node.span, name, _note(row), tuple(map(_shape, row.rows))
+
+
+def _note(row: Row) -> str:
+    return row.node.note if isinstance(row.node, Group) else ""
 
 
 def _add(row: Row, other: Row) -> None:

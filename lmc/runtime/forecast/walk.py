@@ -92,7 +92,7 @@ Opcode = Callable[["Walk", Frame, Instruction, int], Done]
 @dataclass(slots=True)
 class Walk:
     """One walk.  group: where calls are noted now; maybe: how many things that data decide are around; doubts: what may fail in a
-    run was met so often; inlined: inlined calls around the block; stack: names of the functions being called; note: why the walk ended early; made: of each function, where the value
+    run was met so often; guards: of each failure that would be caught, the doubts before it could come; inlined: inlined calls around the block; stack: names of the functions being called; note: why the walk ended early; made: of each function, where the value
     of each register is made"""
 
     program: Program
@@ -107,6 +107,7 @@ class Walk:
     calls: int = 0
     steps: int = 0
     inlined: int = 0
+    guards: list[int] = field(default_factory=list)
     stack: list[str] = field(default_factory=list)
     note: str = ""
     made: dict[str, dict[int, Span | None]] = field(default_factory=dict)
@@ -169,6 +170,23 @@ class Walk:
             self.maybe -= unsure
             self.inlined = outer
         return exits, max(ends, default=start)
+
+    @property
+    def unsure(self) -> int:
+        """How many things that data decide are around, failures that are caught included: what comes after one may not happen."""
+        return self.maybe + sum(self.doubts > doubts for doubts in self.guards)
+
+    @contextmanager
+    def caught(self, group: Group) -> Iterator[None]:
+        """What fails in this block does not end the run; a certain failure is noted in its group."""
+        self.guards.append(self.doubts)
+        try:
+            yield
+        except RunError as error:
+            group.note = f"fails: {error.diagnostics[0].message}"
+            raise
+        finally:
+            self.guards.pop()
 
     def note_call(self, call: Call) -> None:
         """A call of the model.  Raises `WalkEnds` where the run's budget would be used up."""

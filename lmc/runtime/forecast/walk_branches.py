@@ -9,6 +9,7 @@ All of them start when the fork does, and it is over when the last of them is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from lmc.backend.program import CodeBlock, Instruction
@@ -54,11 +55,20 @@ def _each(walk: Walk, frame: Frame, instruction: Instruction, begin: int, kind: 
     least, most = value.lengths if isinstance(value, Unknown) else (len(value), len(value))
     count = len(value) if not isinstance(value, Unknown) else 2 if most is None else min(2, most)
     rows: list[_Row] = []
-    with walk.inside(Group(kind, instruction.span, walk.places.head(instruction.span), least, most), unsure=isinstance(value, Unknown) and least == 0) as group:
+    unsure = isinstance(value, Unknown) and least == 0
+    with walk.inside(Group(kind, instruction.span, walk.places.head(instruction.span), least, most), unsure=unsure) as group:
         for index in range(count):
             item = Cell(value.element if isinstance(value, Unknown) else value[index], True, begin)
             one = Group(member, instruction.span, str(index))
-            rows.append(_branch(walk, frame, instruction, instruction.blocks[0], index, args(item), one, len(instruction.outputs), begin))
+            try:
+                row = _branch(walk, frame, instruction, instruction.blocks[0], index, args(item), one, len(instruction.outputs), begin)
+            except RunError:
+                if not unsure:
+                    raise
+                # Where there are elements the run fails: a run that comes through has none.
+                walk.doubts += 1
+                break
+            rows.append(row)
         if isinstance(value, Unknown) and len(group.members) == 2:
             group.twin = group.members.pop()
     end = max((ended for _, ended in rows), default=begin)
@@ -78,18 +88,18 @@ def _branch(walk: Walk, frame: Frame, instruction: Instruction, block: CodeBlock
             width: int, begin: int) -> _Row:
     own = frame.branch(instruction.attributes["site"], index)
     own.enter(block.params, args)
-    doubts = walk.doubts
+    doubts, collects = walk.doubts, bool(instruction.attributes.get("collect"))
     try:
-        with walk.inside(group):
+        with walk.inside(group), walk.caught(group) if collects else nullcontext():
             exits, end = walk.block(own, block, begin, instruction)
     except RunError as error:
-        if not instruction.attributes.get("collect") or error.kind in UNCATCHABLE:
+        if not collects or error.kind in UNCATCHABLE:
             raise
         return (Cell(error_value(error), True, begin),) * width, begin
     if Exit.YIELD not in exits:
         raise WalkEnds(f"the plan ends at {instruction.span}: a branch never ends")
     cells = exits[Exit.YIELD]
-    if instruction.attributes.get("collect") and walk.doubts != doubts:
+    if collects and walk.doubts != doubts:
         # Each may be an error in the run.
         cells = tuple(Cell(Unknown(STR, instruction.span), True, cell.ready) for cell in cells)
     return cells, end

@@ -50,7 +50,7 @@ def control_try(walk: Walk, frame: Frame, instruction: Instruction, begin: int) 
     body, handler = instruction.blocks
     doubts, failed, exits, end = walk.doubts, None, {}, begin
     try:
-        with walk.inside(Group("try", instruction.span, "")):
+        with walk.inside(Group("try", instruction.span, "")) as group, walk.caught(group):
             exits, end = walk.block(frame, body, begin, instruction)
     except RunError as error:
         if error.kind in UNCATCHABLE:
@@ -60,8 +60,13 @@ def control_try(walk: Walk, frame: Frame, instruction: Instruction, begin: int) 
         return _deliver(frame, instruction, exits, end)
     caught = error_value(failed) if failed is not None and walk.doubts == doubts else Unknown(ERROR, instruction.span)
     frame.enter(handler.params, (Cell(caught, True, end),))
-    with walk.inside(Group("except", instruction.span, "", int(failed is not None), 1), unsure=failed is None):
-        handled, end = walk.block(frame, handler, end, instruction)
+    try:
+        with walk.inside(Group("except", instruction.span, "", int(failed is not None), 1), unsure=failed is None):
+            handled, end = walk.block(frame, handler, end, instruction)
+    except RunError:
+        if failed is not None:
+            raise
+        handled = {}
     return _deliver(frame, instruction, either_exits(walk.foreseer, exits, handled), end)
 
 
@@ -139,7 +144,7 @@ class _Loop:
         self.left: tuple[Cell, ...] | None = None
         self.exits: Exits = {}
         self.rounds: list[Group] = []
-        self.around = walk.maybe
+        self.around = walk.unsure
 
     def round(self, index: int, block: CodeBlock, args: tuple[Cell, ...], *, unsure: bool = False) -> None:
         """One round of the body."""
@@ -147,8 +152,14 @@ class _Loop:
         group = Group("round", self.instruction.span, str(index))
         frame = self.frame.round(self.instruction.attributes["site"], index)
         frame.enter(block.params, (*args, *self.carried))
-        with self.walk.inside(group, unsure=unsure or self.unsure):
-            exits, end = self.walk.block(frame, block, self.begin, self.instruction)
+        try:
+            with self.walk.inside(group, unsure=unsure or self.unsure):
+                exits, end = self.walk.block(frame, block, self.begin, self.instruction)
+        except RunError:
+            if not (unsure or self.unsure) or self.left is None:
+                raise
+            # A run that comes here fails; those that come through have left the loop before.
+            exits, end = {}, self.begin
         # What a `break` stands before is not sure, though its round begins.
         group.least = int(any(call.maybe <= self.around for call in calls_of(group)))
         self.rounds.append(group)

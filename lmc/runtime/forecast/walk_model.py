@@ -108,4 +108,4 @@ def _note(walk: Walk, frame: Frame, instruction: Instruction, begin: int, prompt
     walk.note_call(Call(
         kind, instruction.span, walk.places.line(instruction.span), walk.function_of(frame, instruction),
         frame.path + site if site is not None else walk.path_of(frame, instruction),
-        instruction.types[-1] if instruction.types else STR, prompt, written, walk.maybe, begin, constraint))
+        instruction.types[-1] if instruction.types else STR, prompt, written, walk.unsure, begin, constraint))

@@ -22,7 +22,7 @@ from lmc.runtime.forecast.prompts import Foreseen
 from lmc.runtime.forecast.values import Cell, Piece, Text, Unknown, known, pieces_of, plain
 from lmc.runtime.forecast.walk import Done, Frame, Walk
 from lmc.runtime.frames import Exit
-from lmc.types import STR, ContextT
+from lmc.types import STR, ContextT, ListT
 from lmc.values import Record, from_data, text_of
 
 # Functions that only move elements, or count them: they do not look into what they move.
@@ -96,7 +96,7 @@ def pure_call(walk: Walk, frame: Frame, instruction: Instruction, begin: int) ->
     name, cells = instruction.attributes["function"], frame.operands(instruction, "args")
     args = _plain(cells)
     result = instruction.types[0] if instruction.types else None
-    if known(args) or name in _MOVE and not any(isinstance(arg, Unknown) for arg in args):
+    if known(args) or _only_moves(name, args):
         try:
             value = call_pure(name, args, result, walk.named)
         except PureError as error:
@@ -104,6 +104,12 @@ def pure_call(walk: Walk, frame: Frame, instruction: Instruction, begin: int) ->
         return _give(frame, instruction, begin, value, _vary(cells))
     walk.doubts += 1
     return _give(frame, instruction, begin, _partly_known(walk, name, args, instruction), varying=True)
+
+
+def _only_moves(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether the result is known as far as the arguments are."""
+    inside = args[0] if name == "flatten" and isinstance(args[0], tuple) else ()
+    return name in _MOVE and not any(isinstance(arg, Unknown) for arg in (*args, *inside))
 
 
 def _partly_known(walk: Walk, name: str, args: tuple[Any, ...], instruction: Instruction) -> Any:
@@ -116,6 +122,10 @@ def _partly_known(walk: Walk, name: str, args: tuple[Any, ...], instruction: Ins
         mark = "- " if name == "bullets" else ""
         gaps = ((Piece(mark, True, None),) * bool(mark) + pieces_of(Cell(item, True), instruction.span) for item in first)
         return Text(tuple(_joined(_between(gaps, "\n"))))
+    if name == "flatten" and isinstance(first, tuple):
+        bounds = [inner.lengths if isinstance(inner, Unknown) else (len(inner), len(inner)) for inner in first]
+        most = None if any(b is None for _, b in bounds) else sum(b or 0 for _, b in bounds)
+        return Unknown(ListT(instruction.types[0].element, sum(a for a, _ in bounds), most), instruction.span)
     if name == "add" and len(args) == 2 and instruction.types and instruction.types[0] == STR:
         return Text(tuple(_joined(piece for arg in args for piece in pieces_of(Cell(arg, True), instruction.span))))
     return _unknown(instruction, first)
