@@ -70,7 +70,7 @@ _NOTHING_NEW = (ContextNew, Gen, Select, Speculate, Template)
 
 def fork_hints(module: Module) -> Module:
     """The module with a `hint.prefill` before the first of several readers of a context."""
-    return rewrite_module(module, lambda function: rewrite_blocks(function, _hinted))
+    return rewrite_module(module, lambda function: rewrite_blocks(function, _hinted, (Speculate, Template)))
 
 
 def _hinted(block: Block) -> Block:

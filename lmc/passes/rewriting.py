@@ -50,11 +50,11 @@ def rewrite_function(function: Function, rewrite: Rewrite) -> Function:
     return with_body(function, block(function.body))
 
 
-def rewrite_blocks(function: Function, rewrite: Callable[[Block], Block]) -> Function:
-    """The function with `rewrite` applied to each block, those inside first."""
+def rewrite_blocks(function: Function, rewrite: Callable[[Block], Block], whole: tuple[type[Op], ...] = ()) -> Function:
+    """The function with `rewrite` applied to each block, those inside first; regions of the ops `whole` are left alone."""
 
     def block(old: Block) -> Block:
-        ops = tuple(substitute(op, {}, block) for op in old.ops)
+        ops = tuple(op if isinstance(op, whole) else substitute(op, {}, block) for op in old.ops)
         return rewrite(old if all(a is b for a, b in zip(ops, old.ops)) else Block(old.args, ops))
 
     return with_body(function, block(function.body))
