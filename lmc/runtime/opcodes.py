@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lmc.runtime import execute_branches, execute_control, execute_hints, execute_host, execute_model, execute_select, execute_template, execute_values
+from lmc.runtime import (
+    execute_branches, execute_control, execute_hints, execute_host, execute_model, execute_select, execute_template, execute_values,
+)
 from lmc.runtime.plan import Opcode
 
 #: Every opcode of a Program.  One that is not here makes binding fail.
