@@ -17,6 +17,7 @@ import click
 from lmc.cli.bench import bench
 from lmc.cli.check import check
 from lmc.cli.compile import compile_command
+from lmc.cli.doctor import doctor
 from lmc.cli.explain import explain
 from lmc.cli.exits import FAILED, INTERNAL, INTERRUPTED, OK, PIPE, USAGE, WRONG
 from lmc.cli.fmt import fmt
@@ -38,7 +39,7 @@ def lmc() -> None:
     """Compile and run language-model programs (.lmp)."""
 
 
-for _command in (run, check, explain, compile_command, plan, render, test, fmt, stubs, schema, lsp, models, bench):
+for _command in (run, check, explain, compile_command, plan, render, test, fmt, stubs, schema, lsp, models, doctor, bench):
     lmc.add_command(_command)
 
 

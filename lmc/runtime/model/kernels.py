@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from lmc.diagnostics import Diagnostic, LmcError
+from lmc.diagnostics import Diagnostic, LmcError, Severity
 from lmc.runtime.kernel_names import check_kernels
 from lmc.runtime.model.config import ModelConfig
 from lmc.runtime.native.build import CannotBuild
@@ -59,7 +59,7 @@ def fallback_warning(kernels: Kernels) -> Diagnostic | None:
     """What a user is told where torch computes and that was not asked for."""
     if kernels.reason is None:
         return None
-    return Diagnostic("W182", f"torch computes the model: {kernels.reason}", None,
+    return Diagnostic("W182", f"torch computes the model: {kernels.reason}", None, severity=Severity.WARNING,
                       help="the native kernels are about three times as fast; `lmc doctor` shows what is there")
 
 

@@ -59,16 +59,25 @@ def resolve_model(name: str, cache: Path, *, progress: Progress = silent) -> Pat
 
     Raises UsageError E0801 for a name that is nothing, LmcError E0802 to E0807 for what went wrong with it.
     """
+    folder = present_model(name, cache)
+    if folder is not None:
+        return folder
+    packaged = find_packaged(name)
+    return install(packaged.name, packaged.wheel, cache, progress) if packaged is not None else download_snapshot(name)
+
+
+def present_model(name: str, cache: Path) -> Path | None:
+    """The model's folder, complete; None where it would have to be fetched.  Raises as `resolve_model` does."""
     packaged = find_packaged(name)
     if packaged is not None:
-        return installed_folder(packaged.name, cache) or install(packaged.name, packaged.wheel, cache, progress)
+        return installed_folder(packaged.name, cache)
     folder = Path.home() / name[2:] if name.startswith("~/") else Path(name)
     if name and folder.is_dir():
         check_folder(folder)
         return folder
     if not _is_hub_id(name):
         raise _unknown(name, folder)
-    return local_snapshot(name) or download_snapshot(name)
+    return local_snapshot(name)
 
 
 def pull(name: str, cache: Path, progress: Progress = silent) -> Path:
