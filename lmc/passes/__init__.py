@@ -27,6 +27,7 @@ from lmc.passes.number_contexts import number_contexts
 from lmc.passes.parallelise import parallelise
 from lmc.passes.reorder import reorder
 from lmc.passes.schedule import schedule
+from lmc.passes.split_prefix import split_prefix
 from lmc.passes.speculate import speculate
 
 Pass = Callable[[Module], Module]
@@ -51,6 +52,8 @@ LOCAL: tuple[Step, ...] = (
     Step(inline_parts, 2),
     # Makes literals of what the others look at, and brings branches to the surface that are always taken.
     Step(fold, 1),
+    # What was not inlined shows at least how it begins.
+    Step(split_prefix, 2),
     # Knows most once literals are put together and short callees stand in the loops that call them.
     Step(hoist_prefix, 2),
     # What came out of two loops may be alike; before `merge_text`, which keeps contexts with several readers.

@@ -23,6 +23,21 @@ def inlined_ops(ops: Iterable[Op], values: dict[Value, Operand], call: Call) -> 
     return _Copy(values, call).ops(ops, f"{call.site}/")
 
 
+def fresh_block(block: Block, values: dict[Value, Operand]) -> Block:
+    """The block with values of its own, for another function.  `values` has what some are there, and gets what the others are."""
+
+    def fresh(value: Value) -> Value:
+        new = values[value] = Value(value.type, value.name)
+        return new
+
+    def copied(old: Block) -> Block:
+        args = tuple(map(fresh, old.args))
+        ops = [dataclasses.replace(substitute(op, values, copied), results=tuple(map(fresh, op.results))) for op in old.ops]
+        return Block(args, tuple(ops))
+
+    return copied(block)
+
+
 class _Copy:
     __slots__ = ("values", "calls", "places")
 

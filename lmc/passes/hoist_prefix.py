@@ -68,16 +68,14 @@ from lmc.ir.builder import rebuild, replaced_in, substitute
 from lmc.ir.core import Block, Effect, Function, Module, Op, Operand, Value, blocks, free_values, walk_ops
 from lmc.ir.effects import function_effects, op_effect
 from lmc.ir.ops import (
-    Assert, Branches, Call, ContextAppend, ContextNew, For, Fork, Gen, Map, PureCall, RecordGet, Role, Score, Select, TextConcat, While,
-    Yield,
+    Assert, Branches, Call, ContextAppend, ContextNew, For, Fork, Gen, Map, Role, Score, Select, While, Yield,
 )
 from lmc.passes.identity import compared_contexts, never_empty
 from lmc.passes.rewriting import Rewritten, rewrite_function, rewrite_module
 from lmc.passes.text_pieces import Pieces, pieces_of, shared_by_all, without_start, worth_sharing, written
-from lmc.passes.total import cannot_fail
-from lmc.types import CONTEXT, BoolT, ContextT, FloatT, IntT, LiteralT, RangeT, RecordT, StrT
+from lmc.passes.total import TEXT_TYPES, total
+from lmc.types import CONTEXT, ContextT
 
-_TEXT = (StrT, IntT, RangeT, FloatT, BoolT, LiteralT)
 #: Ops that raise what a deferred append before them has kept.
 _READERS = (ContextAppend, Gen, Select, Score)
 
@@ -114,22 +112,12 @@ class _Facts:
             op.results[0]: op.role for op in walk_ops(function.body) if isinstance(op, (ContextAppend, Gen, Select))
         }
 
-    def safe(self, op: Op) -> bool:
-        """Whether it gives a result for all values of its operands' types, and does nothing else."""
-        if isinstance(op, TextConcat):
-            return all(isinstance(p.type, _TEXT) for p in op.pieces)
-        if isinstance(op, RecordGet):
-            return isinstance(op.record.type, RecordT)
-        if isinstance(op, PureCall):
-            return cannot_fail(op)
-        return op.effect == Effect.PURE and bool(op.results) and not any(blocks(op))
-
     def only_writes(self, loop: For) -> bool:
         """Whether its rounds do nothing but put text together and append it to a conversation."""
         appends = [op for op in loop.body.ops if isinstance(op, ContextAppend)]
         others = [op for op in loop.body.ops if not isinstance(op, (ContextAppend, Yield))]
-        written = all(op.results[0] not in self.compared and isinstance(op.text.type, _TEXT) for op in appends)
-        return bool(appends) and written and not self.compared.intersection(loop.results) and all(map(self.safe, others))
+        written = all(op.results[0] not in self.compared and isinstance(op.text.type, TEXT_TYPES) for op in appends)
+        return bool(appends) and written and not self.compared.intersection(loop.results) and all(map(total, others))
 
     def header(self, loop: For, outer: Mapping[Value, Operand]) -> Op:
         """Such a loop, to stand outside."""
@@ -201,11 +189,11 @@ class _Loop:
         if isinstance(op, For):
             return _Move((facts.header(op, self.outer),)) if invariant and facts.only_writes(op) else None
         free = isinstance(op, ContextNew) and op.results[0] not in facts.compared
-        return _Move((op,)) if free or invariant and not isinstance(op, ContextNew) and facts.safe(op) else None
+        return _Move((op,)) if free or invariant and not isinstance(op, ContextNew) and total(op) else None
 
     def _append(self, op: ContextAppend, invariant: bool) -> _Move | None:
         facts, context, value = self.facts, self.outer.get(op.context, op.context), op.results[0]
-        if context in self.inside or not isinstance(op.text.type, _TEXT):
+        if context in self.inside or not isinstance(op.text.type, TEXT_TYPES):
             return None
         if invariant and value not in facts.compared:
             return _Move((facts.outside(rebuild(op, context=context)),))
@@ -269,7 +257,7 @@ def _arms(op: Branches, facts: _Facts) -> Rewritten:
 
 def _leading(pieces: Pieces, inside: set[Value]) -> Pieces:
     """The first pieces that are there outside and surely have a form in a text."""
-    return tuple(takewhile(lambda piece: piece not in inside and isinstance(piece.type, _TEXT), pieces))
+    return tuple(takewhile(lambda piece: piece not in inside and isinstance(piece.type, TEXT_TYPES), pieces))
 
 
 def _first_append(arm: Block, facts: _Facts) -> ContextAppend | None:
@@ -280,7 +268,7 @@ def _first_append(arm: Block, facts: _Facts) -> ContextAppend | None:
         return None
     before = arm.ops[:arm.ops.index(readers[0])]
     read = any(isinstance(op, _READERS) and op.context is readers[0].results[0] for op in arm.ops)
-    return readers[0] if read and all(facts.safe(op) for op in before) else None
+    return readers[0] if read and all(total(op) for op in before) else None
 
 
 def _without(arm: Block, first: ContextAppend, rest: Pieces) -> Block:

@@ -1,4 +1,4 @@
-"""Which `pure.call`s cannot fail, whatever the values are: what a pass may drop, or move past something that is seen.
+"""Which ops cannot fail, whatever the values are: what a pass may drop, or move past something that is seen.
 
 It knows types only.  A text or list too large for memory does not count: nothing that a pass moves is larger than what the program
 makes without it.
@@ -6,16 +6,29 @@ makes without it.
 
 from __future__ import annotations
 
-from lmc.ir.core import Literal, Operand
-from lmc.ir.ops import For, PureCall
-from lmc.types import BoolT, DictT, FloatT, IntT, ListT, LiteralT, RangeT, StrT, Type
+from lmc.ir.core import Effect, Literal, Op, Operand, blocks
+from lmc.ir.ops import For, PureCall, RecordGet, TextConcat
+from lmc.types import BoolT, DictT, FloatT, IntT, ListT, LiteralT, RangeT, RecordT, StrT, Type
 
 _SCALARS = (StrT, IntT, RangeT, FloatT, BoolT, LiteralT)
+#: Types whose values all have a form in a text.
+TEXT_TYPES = _SCALARS
 #: Functions that give a result for all operands of scalar types.
 _OF_SCALARS = frozenset({"eq", "ne", "not", "bool", "lower", "upper", "strip", "lstrip", "rstrip", "startswith", "endswith"})
 _ORDER = frozenset({"lt", "le", "gt", "ge"})
 # A loop has fewer than 2**31 rounds: what adds at most this much in each of them to a start as small stays within 64 bits.
 _SMALL = 2**31
+
+
+def total(op: Op) -> bool:
+    """Whether the op gives a result for all values of its operands' types, and does nothing else."""
+    if isinstance(op, TextConcat):
+        return all(isinstance(p.type, TEXT_TYPES) for p in op.pieces)
+    if isinstance(op, RecordGet):
+        return isinstance(op.record.type, RecordT)
+    if isinstance(op, PureCall):
+        return cannot_fail(op)
+    return op.effect == Effect.PURE and bool(op.results) and not any(blocks(op))
 
 
 def cannot_fail(op: PureCall, loop: For | None = None) -> bool:
