@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
+from lmc.diagnostics import RunError
 from lmc.runtime.block_run import settle
 
 Coroutines = Iterable[Coroutine[Any, Any, Any]]
@@ -26,6 +27,11 @@ async def in_program_order(coroutines: Coroutines) -> list[Any]:
     try:
         while waiting:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_EXCEPTION)
+            outside = next((t for t in tasks if t in done and _failed(t) and not isinstance(t.exception(), RunError)), None)
+            if outside is not None:
+                # No failure of the program, such as a reader of its text that is gone: nobody asks for the rest.
+                await _cancel(tasks)
+                raise outside.exception()
             first = next((i for i, t in enumerate(tasks) if t in done and _failed(t)), None)
             if first is not None:
                 await _cancel(tasks[first + 1:])
