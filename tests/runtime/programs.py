@@ -6,7 +6,7 @@ import asyncio
 import textwrap
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ TOKENS = dry_tokenizer()
 
 
 class WatchedSession(Session):
-    """A session that knows what was asked of it, and how many generations were under way at once."""
+    """A session that knows what was asked of it, piece by piece, and how many generations were under way at once."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
@@ -32,13 +32,21 @@ class WatchedSession(Session):
         self.under_way = self.peak = 0
 
     async def generate(self, request, on_text=None, on_piece=None):
-        self.requests.append(request)
         self.under_way += 1
         self.peak = max(self.peak, self.under_way)
         try:
-            return await super().generate(request, on_text, on_piece)
+            return await super().generate(self._watched(request), on_text, on_piece)
         finally:
             self.under_way -= 1
+
+    def _watched(self, request):
+        self.requests.append(request)
+
+        def then(result):
+            following = request.then(result)
+            return following if following is None else self._watched(following)
+
+        return request if request.then is None else replace(request, then=then)
 
     def wait_until_idle(self) -> None:
         """Fails where the engine still holds something after five seconds."""

@@ -1,4 +1,4 @@
-"""Templates: several generations of one turn in one request give what they give as requests of their own, also where they fail."""
+"""Templates: generations of one turn in one request give what they give as requests of their own, also where they fail."""
 
 from __future__ import annotations
 
@@ -11,35 +11,30 @@ from lmc.runtime.cassette import Cassette
 from lmc.runtime.cassette_sessions import RecordingSession, ReplayingSession
 from lmc.runtime.dry import DryModel
 from lmc.runtime.instance import Budgets
-from lmc.runtime.session import Session
 from lmc.runtime.template import dry_template
-from tests.runtime.programs import TOKENS, program_of, run, scripted_session, writes
+from tests.runtime.programs import TOKENS, WatchedSession, program_of, run, scripted_session, writes
 
 
-class Pieces(Session):
-    """A session that knows each piece that was asked for, and what it gave."""
+class Pieces(WatchedSession):
+    """A session that knows what each piece gave, too."""
 
     def __init__(self, *, slots: int = 1 << 14, max_positions: int = 8192, **options):
         super().__init__(DryModel(TOKENS, max_positions=max_positions), TOKENS, dry_template(TOKENS), slots=slots, **options)
-        self.asked, self.given = [], []
+        self.given = []
+
+    @property
+    def asked(self):
+        """The requests; masks are objects of their session."""
+        return [replace(request, constraint=None) for request in self.requests]
 
     async def generate(self, request, on_text=None, on_piece=None):
         def took(result):
             self.given.append(result)
             on_piece(result)
 
-        result = await super().generate(self._watched(request), on_text, took)
+        result = await super().generate(request, on_text, took)
         self.given.append(result)
         return result
-
-    def _watched(self, request):
-        self.asked.append(replace(request, constraint=None))
-
-        def then(result):
-            following = request.then(result)
-            return following if following is None else self._watched(following)
-
-        return request if request.then is None else replace(request, then=then)
 
 
 def both(text: str, tmp_path, *args, session=Pieces, **options):
@@ -55,6 +50,11 @@ def numbers(report):
     return replace(report, seconds=0.0)
 
 
+def reused(report):
+    """Without what the cache decides."""
+    return replace(numbers(report), cached=0, computed=0, by_call=())
+
+
 def assert_same(plain, fused):
     assert str(fused.error) == str(plain.error)
     assert fused.value == plain.value
@@ -64,11 +64,13 @@ def assert_same(plain, fused):
 
 LITERALS = ["\\nage: ", " and ", "http", ".", "\\n\\n", " ", "é", "{\"a\": ", "the answer is "]
 GENS = [
-    "gen(max_tokens={n})", "gen(stop=\".\", max_tokens={n})", "gen(stop=[\" \", \"e\"], max_tokens={n})", "gen(int)", "gen(1..50)", "gen(bool)",
-    "gen(str(regex=\"[a-z]{{2,9}}\"))", "gen(\"yes\" | \"yesterday\" | \"no\")", "gen(str(max_len=6))", "gen(temperature=0.9, max_tokens={n})",
-    "gen(temperature=1.2, seed=7, max_tokens={n}, stop=\"\\n\")", "gen(int, temperature=0.8)", "gen(max_tokens={n}, heal=false)",
-    "gen(max_tokens={n}, logprobs=2)", "gen(min_tokens=3, max_tokens=9, stop=\"a\")", "gen(max_tokens={n}, frequency_penalty=0.5)",
-    "gen(max_tokens={n}, stream=true, stop=\",\")", "gen(list[int](max_items=3))", "select([\"one\", \"two\", \"three\"])",
+    "gen(max_tokens={n})", 'gen(stop=".", max_tokens={n})', 'gen(stop=[" ", "e"], max_tokens={n})', "gen(int)", "gen(1..50)",
+    "gen(bool)", 'gen(str(regex="[a-z]{{2,9}}"))', 'gen("yes" | "yesterday" | "no")', "gen(str(max_len=6))",
+    "gen(temperature=0.9, max_tokens={n})", 'gen(temperature=1.2, seed=7, max_tokens={n}, stop="\\n")',
+    "gen(int, temperature=0.8)",
+    "gen(max_tokens={n}, heal=False)", "gen(max_tokens={n}, logprobs=2)", 'gen(min_tokens=3, max_tokens=9, stop="a")',
+    "gen(max_tokens={n}, frequency_penalty=0.5)", 'gen(max_tokens={n}, stream=True, stop=",")', "gen(list[int](max_items=3))",
+    'select(["one", "two", "three"])',
 ]
 
 
@@ -78,7 +80,7 @@ def random_program(seed: int) -> str:
     for at in range(draw.randint(2, 7)):
         if draw.random() < 0.85:
             lines.append(f'        "{draw.choice(LITERALS)}"'.replace('{"a": ', '{\\"a\\": '))
-        gen = draw.choice(GENS).format(n=draw.choice(["1", "4", "12", "n"])).replace("true", "True").replace("false", "False")
+        gen = draw.choice(GENS).format(n=draw.choice(["1", "4", "12", "n"]))
         names.append(f"v{at}")
         lines.append(f"        v{at} = {gen}")
         if draw.random() < 0.2:
@@ -99,7 +101,8 @@ TEMPLATE = '''
 def f(k: int = 30) -> str:
     user: "Who?"
     assistant:
-        "name: ${name := gen(str(regex="[A-Z][a-z]{2,8}"), max_tokens=30)}\\nage: ${age := gen(int, max_tokens=k)}\\nsays: ${s := gen(max_tokens=8, stop=".")}."
+        "name: ${name := gen(str(regex="[A-Z][a-z]{2,8}"), max_tokens=30)}\\nage: ${age := gen(int, max_tokens=k)}"
+        "\\nsays: ${s := gen(max_tokens=8, stop=".")}."
     return "${name} ${age} ${s}"
 '''
 
@@ -109,7 +112,7 @@ def f(k: int = 30) -> str:
 def test_it_is_one_request(tmp_path, jump, cache):
     (plain, fused), (alone, together) = both(TEMPLATE, tmp_path, session=lambda: Pieces(jump=jump, cache=cache))
     assert fused.error is None and fused.value == plain.value
-    assert replace(numbers(fused.report), cached=0, computed=0, by_call=()) == replace(numbers(plain.report), cached=0, computed=0, by_call=())
+    assert reused(fused.report) == reused(plain.report)
     assert (alone.stats.requests, together.stats.requests) == (3, 1)
     assert together.stats.steps <= alone.stats.steps
 
@@ -120,7 +123,13 @@ def test_without_a_cache_a_request_still_computes_nothing_twice(tmp_path):
     assert plain.report.computed > fused.report.computed and fused.report.computed <= prompt
 
 
-CUT = 'def f(now: str = "ab") -> str:\n    user: "?"\n    assistant:\n        "a: ${a := gen(max_tokens=3)}, b: ${b := %s}, c: ${c := gen(max_tokens=3)}"\n    return c\n'
+CUT = '''
+def f(now: str = "ab") -> str:
+    user: "?"
+    assistant:
+        "a: ${a := gen(max_tokens=3)}, b: ${b := %s}, c: ${c := gen(max_tokens=3)}"
+    return c
+'''
 
 
 @pytest.mark.parametrize("middle, code", [
@@ -177,7 +186,12 @@ def test_what_is_between_keeps_its_order(tmp_path):
 
 def test_a_stop_inside_a_token_opens_the_next_segment(tmp_path):
     """The kept bytes of a cut token and the text behind it are one segment."""
-    text = 'def f() -> str:\n    user: "?"\n    assistant: "a ${a := gen(stop="th", max_tokens=40)}at ${b := gen(stop="o", max_tokens=40)}"\n    return "${a}|${b}"\n'
+    text = '''
+    def f() -> str:
+        user: "?"
+        assistant: "a ${a := gen(stop="th", max_tokens=40)}at ${b := gen(stop="o", max_tokens=40)}"
+        return "${a}|${b}"
+    '''
     (plain, fused), (alone, together) = both(text, tmp_path)
     assert_same(plain, fused)
     assert together.asked == alone.asked and together.stats.requests == 1
@@ -205,7 +219,12 @@ def test_many_at_once_in_a_pool_that_is_too_small(tmp_path):
 
 def test_cancelling_leaves_nothing_in_the_engine(tmp_path):
     session = scripted_session(writes(lambda text: "b" * 3000))
-    text = 'def f() -> str:\n    user: "?"\n    assistant: "a ${gen(max_tokens=2)} ${x := gen(max_tokens=3000)} ${gen(max_tokens=2)}"\n    return x\n'
+    text = '''
+    def f() -> str:
+        user: "?"
+        assistant: "a ${gen(max_tokens=2)} ${x := gen(max_tokens=3000)} ${gen(max_tokens=2)}"
+        return x
+    '''
     ended = run(program_of(text, tmp_path), session, "f", cancel_after=0.3)
     assert ended.error == "cancelled"
 
