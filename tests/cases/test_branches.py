@@ -1,8 +1,11 @@
 """Real failures of this field with branches (`cases.jsonl` E-01, E-03, E-05, E-06), as whole runs on the stand-in model."""
 
 import asyncio
+import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
@@ -12,6 +15,8 @@ from lmc.diagnostics import RunError
 from lmc.runtime.host import bind_externs
 from lmc.runtime.instance import RunOptions, Sinks
 from lmc.runtime.machine import Machine
+from tests.runtime.folders import byte_level_json, write_folder
+from tests.runtime.model import tiny
 from tests.runtime.programs import TOKENS, dry_session, program_of, run
 
 # ------------------------------------------------------------------------ E-01
@@ -88,6 +93,44 @@ def test_e01_two_hundred_times_side_by_side(tmp_path):
     session.wait_until_idle()
     session.close()
     assert set(values) == {run(program, dry_session(), "after_gen", 2).value}
+
+
+STARTS = {
+    "as the first statement": "pass",
+    "after an empty text": 'user: ""',
+    "after an unfinished generation": '''user: "Begin."
+    assistant:
+        "Well, "
+        g = gen(max_tokens=3)''',
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_e01_each_branch_is_what_it_is_alone(start, tmp_path):
+    """No branch, one branch, two branches: each sees exactly what was said before the fork, every time."""
+    path = tmp_path / "fork.lmp"
+    path.write_text(f'''# lmc: allow W111
+def branches(xs: list[str]) -> list[str]:
+    {STARTS[start]}
+    fork x in xs:
+        user: "Say ${{x}}."
+        assistant: a = gen(max_tokens=6)
+    join a as all
+    return all
+
+def alone(x: str) -> str:
+    {STARTS[start]}
+    user: "Say ${{x}}."
+    assistant: a = gen(max_tokens=6)
+    return a
+''')
+    with lmc.load(path, dry=True, seed=1) as module:
+        expected = {x: module.alone(x) for x in ("one", "two")}
+        assert len(set(expected.values())) == 2
+        for _ in range(200):
+            assert module.branches([]) == []
+            assert module.branches(["one"]) == [expected["one"]]
+            assert module.branches(["one", "two"]) == [expected["one"], expected["two"]]
 
 
 # ------------------------------------------------------------------------ E-03
@@ -251,6 +294,27 @@ def test_e05_a_reader_that_stops_ends_the_program(tmp_path):
     assert len(seen) < 1000  # of 6,000
 
 
+def test_e05_a_reader_in_python_that_stops_ends_the_program(tmp_path):
+    """Nothing hangs, and the module goes on."""
+    path = tmp_path / "stream.lmp"
+    path.write_text(STREAMING)
+    seen = []
+
+    class Enough(Exception):
+        pass
+
+    def read(text):
+        seen.append(text)
+        raise Enough
+
+    with lmc.load(path, dry=True, seed=1, stream=read) as module:
+        for _ in range(2):
+            with pytest.raises((Enough, lmc.RunError)):
+                module.talk()
+        _wait_until_idle(module._opened().share.session)
+    assert seen
+
+
 # ------------------------------------------------------------------------ E-06
 
 SHARED = '''
@@ -270,27 +334,28 @@ def calls(q: str, n: int, hot: bool) -> list[str]:
 '''
 
 
-def test_e06_sixteen_threads(tmp_path):
-    (tmp_path / "program.lmp").write_text(SHARED)
-    with lmc.load(tmp_path / "program.lmp", dry=True, seed=3) as m:
-        jobs = [(f"q{i}", i % 4, i % 2 == 0) for i in range(16)]
-        alone = [m.calls(*job) for job in jobs]
-        assert [len(xs) for xs in alone] == [n for _, n, _ in jobs]  # the list begins empty each time
-        faults = []
+@pytest.fixture(scope="module")
+def small_model(tmp_path_factory):
+    """A model of its own, with weights."""
+    folder = tiny.save(tiny.build("Llama", vocab_size=512), tmp_path_factory.mktemp("model"))
+    return write_folder(folder, byte_level_json(), config=json.loads((folder / "config.json").read_text()))
 
-        def work(number):
-            try:
-                for _ in range(10):
-                    assert m.calls(*jobs[number]) == alone[number]
-            except BaseException as error:
-                faults.append(error)
 
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-        assert not faults and not any(t.is_alive() for t in threads)
+def test_e06_sixteen_threads_with_models_and_settings_of_their_own(small_model, tmp_path):
+    """Each call gives what it gives alone: the model, the seed and the temperature in force are those of its module."""
+    path = tmp_path / "program.lmp"
+    path.write_text(SHARED)
+    settings = [{"dry": True}, {"dry": True, "sampling": {"temperature": 0.9}}, {"dry": True, "sampling": {"temperature": 0.9}, "seed": 4},
+                {"model": str(small_model), "pool_tokens": 4096}, {"model": str(small_model), "pool_tokens": 4096, "sampling": {"top_k": 1}}]
+    with ExitStack() as stack:
+        modules = [stack.enter_context(lmc.load(path, **{"seed": 3, **given})) for given in settings]
+        calls = [(i % len(modules), f"q{i % 3}", i % 4, i % 2 == 0) for i in range(160)]
+        alone = {call: modules[call[0]].calls(*call[1:]) for call in sorted(set(calls))}
+        assert all(len(said) == n for (_, _, n, _), said in alone.items())  # the list begins empty each time
+        assert len({tuple(modules[i].calls("q", 3, False)) for i in range(4)}) == 4, "models and settings that differ"
+        with ThreadPoolExecutor(16) as pool:
+            together = list(pool.map(lambda call: modules[call[0]].calls(*call[1:]), calls))
+    assert together == [alone[call] for call in calls]
 
 
 @pytest.mark.parametrize("last, code", [("return str(k)", "E0202"), ("return lines(ks)", None)])

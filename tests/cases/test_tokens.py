@@ -16,7 +16,7 @@ from lmc.runtime.machine import Machine
 from lmc.runtime.template import dry_template, load_template
 from lmc.runtime.tokenizer import load_tokenizer
 from tests.runtime.folders import CHATML, byte_level_json, sentencepiece_json, write_folder
-from tests.runtime.programs import WatchedSession, program_of, run
+from tests.runtime.programs import TOKENS, WatchedSession, program_of, run, scripted_session
 
 CONTROL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
@@ -87,6 +87,46 @@ def test_a02_the_begin_token_comes_once_or_never(make, template, adds, tmp_path)
         assert all(ids.count(begin) == has and (not has or ids[0] == begin) for ids in prompts), (name, prompts)
 
 
+SHARED = '''
+def plain() -> str:
+    raw:
+        "user: hi hi hi w hi\\nassistant: "
+        x = gen(max_tokens=1, heal=False)
+    return x
+
+def turns() -> str:
+    user: "hi hi hi w hi"
+    assistant: x = gen(max_tokens=1, heal=False)
+    return x
+'''
+SPELLED = ("{{ bos_token }}{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}{% endfor %}"
+           "{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}")
+
+
+@pytest.mark.parametrize("first, second", [("plain", "turns"), ("turns", "plain")])
+def test_a02_raw_and_turns_of_one_text_share_their_cached_prefix(first, second, tmp_path):
+    """Of a SentencePiece vocabulary they would not be one text: raw text begins with a space there."""
+    folder = write_folder(tmp_path, byte_level_json(add_bos=True), template=SPELLED)
+    tokenizer = load_tokenizer(folder)
+    session = session_that(tokenizer, lambda text: None, load_template(folder, tokenizer))
+    machine = Machine(program_of(SHARED, tmp_path), session, bind_externs(program_of(SHARED, tmp_path), {}))
+
+    async def both():
+        reports = []
+        for name in (first, second):
+            run = machine.start(RunOptions(seed=1), Sinks(print, lambda path, text: None))
+            await run.call(name, ())
+            reports.append(run.report)
+        return reports
+
+    before, after_it = asyncio.run(both())
+    session.close()
+    one, two = (r.prompt for r in session.requests)
+    assert one == two and one.count(tokenizer.control_id("<s>")) == 1 and one[0] == tokenizer.control_id("<s>")
+    # The last token of a prompt is always computed.
+    assert (before.cached, after_it.cached) == (0, len(two) - 1)
+
+
 # ------------------------------------------------------------------------ A-03
 
 SEAMS = '''
@@ -116,7 +156,7 @@ def test_a03_the_seam_between_text_and_generation(tmp_path):
     tokens = vocabulary("The sky is", "blue", " blue", "https", "://")
     one = {text: tokens.encode(text)[0] for text in (" blue", "://", "blue")}
     session = session_that(tokens, after({"The sky is": [one[" blue"]], "https": [one["://"]], "The sky is ": [one["blue"]]}))
-    program = program_of(SEAMS, tmp_path)
+    program = program_of(SEAMS, tmp_path, level=0)  # each generation a request of its own
     ended = run(program, session, "colour")
     assert ended.value == "blue"
     assert tokens.decode_bytes(session.requests[0].prompt) == b"The sky is" and session.requests[0].heal == b" "
@@ -198,7 +238,7 @@ def test_b02_spaces_of_a_sentencepiece_vocabulary(tmp_path):
     tail = tokenizer.encode(" hi hi")
     answers = {"five\nassistant\n": five, "branch 0\nassistant\n": tail, "branch 1\nassistant\n": tail[:1]}
     session = session_that(tokenizer, after(answers), load_template(folder, tokenizer))
-    program = program_of(STREAMS, tmp_path)
+    program = program_of(STREAMS, tmp_path, level=0)
     (whole, pieces), ((first, second), both), (ends, _) = side_by_side(
         program, session, ("say", "five", 100), ("twice",), ("branches",))
     assert "".join(pieces) == whole == "hi hi hi w hi" == tokenizer.decode_bytes(five).decode() and len(pieces) > 3
@@ -235,7 +275,7 @@ def test_b03_stops(tokens, stop, value, match, tmp_path):
                 "|"
                 y = gen(max_tokens=1, heal=False)
             return x
-    ''', tmp_path)
+    ''', tmp_path, level=0)
     ended = run(program, session, "f")
     assert ended.value == value and "".join(text for _, text in ended.streamed) == value
     assert vocab.decode_bytes(session.requests[1].prompt).decode() == f"#DEFGHI{value}|"
@@ -253,3 +293,75 @@ async def _finish(vocab, ids, stop):
         return await session.generate(GenerateRequest(tuple(vocab.encode("#DEFGHI")), 50, stops=tuple(stop)))
     finally:
         session.close()
+
+
+# ------------------------------------------------------- B-01 and B-03, cut at every place
+
+
+def token(text: str) -> int:
+    return TOKENS.token_bytes.index(text.encode())
+
+
+def always(*best: int):
+    """A model that writes these tokens one after the other behind any prompt, as far as it may, and then ends."""
+    end = min(TOKENS.end_ids)
+
+    def script(ids: tuple[int, ...]):
+        for count in range(len(best), 0, -1):
+            if tuple(ids[-count:]) == best[:count]:
+                return {best[count] if count < len(best) else end: 30.0}
+        return {best[0]: 30.0}
+
+    return script
+
+
+CHARACTERS = '''
+    def f(n: int) -> str:
+        raw:
+            "Say: "
+            v = gen(max_tokens=n, stream=True, heal=False)
+        return v
+'''
+
+
+@pytest.mark.parametrize("limit, value", [(20, "é漢 the😀 the"), (2, "é"), (3, "é"), (4, "é"), (5, "é漢"), (7, "é漢 the"), (9, "é漢 the")])
+def test_b01_no_piece_of_a_stream_is_half_a_character(limit, value, tmp_path):
+    """B-01: one-byte tokens spell characters of two, three and four bytes; a run that is cut drops the unfinished one."""
+    data = "é漢".encode()
+    ids = (*data, token(" the"), *"😀".encode(), token(" the"))
+    assert all(TOKENS.token_bytes[b] == bytes([b]) for b in data)
+    ended = run(program_of(CHARACTERS, tmp_path), scripted_session(always(*ids)), "f", limit)
+    pieces = [text for _, text in ended.streamed]
+    assert ended.error is None and ended.value == value == "".join(pieces)
+    assert not any("\ufffd" in piece for piece in pieces)
+
+
+STOPS = '''
+    def f() -> str:
+        raw:
+            "xyz D"
+            v = gen(max_tokens=20, stop={stops}, stream=True, heal=False)
+        return v
+'''
+
+
+@pytest.mark.parametrize("stops, value", [
+    ('"DEFGHIJ"', "ABC"),                   # spread over many tokens
+    ('["DEFGHIJ", "DEF"]', "ABC"),          # of two, the one that completes first
+    ('["HIJKLM", "GHI"]', "ABCDEF"),
+    ('"ABC"', ""),
+    ('"DABC"', "ABCDEFGHIJKL"),             # begins in the literal: its text never counts
+    ('"the"', "ABCDEFGHIJKL"),
+])
+def test_b03_stops_are_found_in_characters(stops, value, tmp_path):
+    """B-03: whatever the tokens, the value ends before the stop, and nothing of the stop is ever shown."""
+    ended = run(program_of(STOPS.format(stops=stops), tmp_path), scripted_session(always(*b"ABCDEFGHIJKL")), "f")
+    assert ended.error is None and ended.value == value
+    assert "".join(text for _, text in ended.streamed) == value
+
+
+def test_b03_a_stop_inside_one_token(tmp_path):
+    """B-03: the token ` the` holds the stop `th`; what is kept of it belongs to the context."""
+    source = STOPS.format(stops='"th"') + "\n"
+    ended = run(program_of(source, tmp_path), scripted_session(always(*b"AB", token(" the"))), "f")
+    assert ended.value == "AB " == "".join(text for _, text in ended.streamed)
