@@ -145,6 +145,17 @@ def test_recursion_that_data_decide_is_not_followed_for_ever(path, capsys):
     assert plan["calls"]["least"] == 1 and "not followed further" in json.dumps(plan)
 
 
+def test_a_deep_recursion_is_a_short_page_and_too_deep_a_one_the_error_of_the_run(path, capsys):
+    path.write_text("def down(n: int) -> str:\n    if n == 0:\n        return \"end\"\n    user: \"${n}\"\n"
+                    "    assistant: s = gen(max_tokens=2)\n    return down(n - 1)\n")
+    page = text(path, "down", "--n", 90, capsys=capsys)
+    assert len(page.splitlines()) < 20 and "down() and so on: 88 calls" in page and "calls     90" in page
+    assert run_command(["plan", f"{path}", "--n", "150", "--dry", "-q"]) == 3
+    plan = capsys.readouterr().err
+    assert run_command(["run", f"{path}", "--n", "150", "--dry", "-q"]) == 3
+    assert "E0838" in plan and plan == capsys.readouterr().err
+
+
 def test_a_thousand_calls_are_a_short_page(path, capsys):
     page = text(path, "many", "--n", 140, capsys=capsys)
     assert len(page.splitlines()) < 30 and "700" in page

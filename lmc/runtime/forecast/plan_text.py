@@ -24,6 +24,8 @@ from lmc.runtime.forecast.tree import Call, Group
 _HEADS = ("at", "calls", "prompt", "static", "varying", "shared", "writes", "forced")
 # Wider than this no label gets; the whole page then has at most 120 columns.
 _LABEL = 44
+# A function that calls itself is shown so often, one in the other.
+_DEEPEST = 2
 # More rows than this are a program that nobody reads as a table.
 _MOST_ROWS = 200
 _MEMBER = {"fork": "branch", "map": "element", "loop": "round", "arms": "arm"}
@@ -70,7 +72,7 @@ def _sums(forecast: Counts, root: Row) -> Iterator[str]:
 
 
 def _table(forecast: Counts, root: Row) -> Iterator[str]:
-    lines = list(_lines(forecast, root, "", ""))
+    lines = list(_lines(forecast, root, "", "", ()))
     hidden = len(lines) - _MOST_ROWS
     if hidden > 0:
         lines = lines[:_MOST_ROWS]
@@ -86,11 +88,17 @@ def _table(forecast: Counts, root: Row) -> Iterator[str]:
         yield f"… and {hidden:,} lines more; `--format=json` has them all"
 
 
-def _lines(forecast: Counts, row: Row, first: str, rest: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _lines(forecast: Counts, row: Row, first: str, rest: str, around: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The lines of a row and of those in it; `around`: the functions that it is in."""
+    if row.kind == "def":
+        if around.count(row.node.name) >= _DEEPEST:
+            yield f"{first}{row.node.name}() and so on: {_range(total_times(row))} calls", _cells(forecast, row)
+            return
+        around = (*around, row.node.name)
     yield first + _label(row), _cells(forecast, row)
     for index, inner in enumerate(row.rows):
         last = index == len(row.rows) - 1
-        yield from _lines(forecast, inner, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+        yield from _lines(forecast, inner, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), around)
 
 
 def _label(row: Row) -> str:

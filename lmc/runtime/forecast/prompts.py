@@ -206,9 +206,10 @@ class Foreseer:
 
     def _at_start(self, context: Foreseen) -> bool:
         """Whether the open segment is the first of a raw text, where some tokenizers expect a space."""
+        if context.role != RAW:
+            return False
         begun = () if self._tokenizer.bos_id is None else (self._tokenizer.bos_id,)
-        before = tuple(unit for part in context.parts for unit in (part.units if isinstance(part, Segment) else (part,)))
-        return context.role == RAW and before == begun
+        return ForeseenPrompt(context.parts).units == begun
 
     def _encode(self, text: str, at_start: bool) -> tuple[int, ...]:
         key = (text, at_start)

@@ -23,7 +23,7 @@ from typing import Any
 from lmc.backend.program import CodeBlock, FunctionCode, Input, Instruction, Program, Register
 from lmc.diagnostics import RunError, Span
 from lmc.runtime.binding import instructions
-from lmc.runtime.failures import failure, short_name
+from lmc.runtime.failures import short_name
 from lmc.runtime.forecast.either import either_cells
 from lmc.runtime.forecast.places import Places
 from lmc.runtime.forecast.prompts import Foreseer
@@ -129,10 +129,6 @@ class Walk:
 
     def function(self, code: FunctionCode, args: tuple[Cell, ...], path: str, depth: int, start: int) -> tuple[tuple[Cell, ...], int]:
         """What a function returns, and when.  Raises `RunError` where it certainly fails."""
-        most = self.options.budgets.depth
-        if depth > most:
-            raise failure("E0838", f"`{short_name(code.name)}` would be called {most + 1} calls deep, the budget for recursion is {most}",
-                          code.span, kind="budget", help="check that it comes to an end")
         frame = Frame(code, [Cell(None)] * code.registers, path, depth)
         frame.enter(code.body.params, args)
         self.stack.append(code.name)

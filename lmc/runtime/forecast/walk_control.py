@@ -11,7 +11,7 @@ from typing import Any
 
 from lmc.backend.program import CodeBlock, Instruction, Register
 from lmc.diagnostics import RunError
-from lmc.runtime.failures import UNCATCHABLE, error_value, short_name
+from lmc.runtime.failures import UNCATCHABLE, called, error_value, failure, noted, short_name
 from lmc.runtime.forecast.either import either_cells
 from lmc.runtime.forecast.prompts import Foreseen
 from lmc.runtime.forecast.tree import Group, calls_of
@@ -19,6 +19,7 @@ from lmc.runtime.forecast.values import Cell, Unknown
 from lmc.runtime.forecast.walk import Done, Exits, Frame, Walk, WalkEnds, either_exits
 from lmc.runtime.forecast.walk_values import nothing
 from lmc.runtime.frames import Exit
+from lmc.runtime.plan import inlined_calls
 from lmc.types import ERROR, ContextT
 
 # A function that calls itself where data decide is followed so deep.
@@ -114,8 +115,13 @@ def call(walk: Walk, frame: Frame, instruction: Instruction, begin: int) -> Done
         with walk.inside(group):
             return unknown_op(walk, frame, instruction, begin)
     path = f"{frame.path}{instruction.attributes['site']}/"
-    with walk.inside(group):
-        cells, end = walk.function(code, frame.operands(instruction, "args"), path, frame.depth + 1, begin)
+    depth = frame.depth + len(inlined_calls(instruction))
+    _check_depth(walk, frame, instruction, depth, group.name)
+    try:
+        with walk.inside(group):
+            cells, end = walk.function(code, frame.operands(instruction, "args"), path, depth + 1, begin)
+    except RunError as error:
+        raise noted(error, called(group.name, instruction.span)) from None
     frame.write(instruction, cells)
     return Done(end)
 
@@ -235,6 +241,15 @@ def _unknown_rounds(walk: Walk, frame: Frame, instruction: Instruction, begin: i
         if len(group.members) == 2:
             group.twin = group.members.pop()
     return loop.done()
+
+
+def _check_depth(walk: Walk, frame: Frame, instruction: Instruction, depth: int, name: str) -> None:
+    """As `Instance.check_depth` in a run."""
+    most = walk.options.budgets.depth
+    if depth >= most:
+        message = f"`{name}` would be called {most + 1} calls deep, the budget for recursion is {most}"
+        raise failure("E0838", message, instruction.span, kind="budget", help="check that it comes to an end",
+                      label=f"in `{walk.function_of(frame, instruction)}`")
 
 
 def _always(test: CodeBlock) -> bool:
