@@ -201,12 +201,14 @@ class Branches(Op):
 class Map(Op):
     """A comprehension: `body(element)` for each element of `items`; each result is the list of what it yields, column by column.
 
-    Iterations run side by side, but those that reach a `HOST` effect run in order.
+    Iterations run side by side, but those that reach a `HOST` effect run in order.  With `loop` it was written as a loop, and its errors
+    are told as a loop's.
     """
 
     items: Operand
     site: str
     body: Block
+    loop: bool = False
 
 
 # -------------------------------------------------------------------- control

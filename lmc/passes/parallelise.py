@@ -20,7 +20,7 @@ After:
 
     func @f(%reviews: list<str>) -> list<str> {
       %none: list<str> = list.make()
-      %label: list<str> = lm.map(%reviews)[site = "0"] {
+      %label: list<str> = lm.map(%reviews)[site = "0", loop = true] {
       ^(%r: str):
         %c: context = context.new()
         %c_1: context = context.append(%c, %r)[role = raw]
@@ -133,7 +133,7 @@ def _rebuilt(loop: For, ahead: list[Op], rest: list[Op], end: Yield) -> Rewritte
     inner = {v: Value(v.type, v.name) for v in columns}
     lists = {v: Value(ListT(v.type), v.name) for v in columns}
     first = Block((item,), (*(_renamed(op, inner) for op in ahead), Yield((), end.span, tuple(inner[v] for v in columns))))
-    mapped = Map(tuple(lists.values()), loop.span, loop.items, loop.site, first)
+    mapped = Map(tuple(lists.values()), loop.span, loop.items, loop.site, first, loop=True)
     if not rest and all(isinstance(v, Literal) or v in carried for v in end.values) and tuple(end.values) == tuple(carried):
         return [mapped], dict(zip(loop.results, loop.initial))
     sources: list[Operand] = [loop.items if v is item else lists[v] for v in needed] or [loop.items]

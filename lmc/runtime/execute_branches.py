@@ -14,7 +14,7 @@ from typing import Any
 
 from lmc.diagnostics import RunError
 from lmc.runtime.block_run import run_block
-from lmc.runtime.execute_control import ROUNDS_PER_TURN
+from lmc.runtime.execute_control import ROUNDS_PER_TURN, round_note
 from lmc.runtime.failures import UNCATCHABLE, error_value, noted
 from lmc.runtime.frames import Exit, Frame
 from lmc.runtime.plan import Plan, Step
@@ -69,15 +69,20 @@ async def _one_by_one(frame: Frame, step: Step, items: tuple[Any, ...]) -> list[
 
 
 def _element(step: Step, index: int) -> str:
+    if step.instruction.attributes.get("loop"):
+        return round_note(index, step.instruction.span)
     return f"in element {index} of the comprehension at {step.instruction.span}"
 
 
 async def _branch(frame: Frame, step: Step, plan: Plan, index: int, args: tuple[Any, ...], note: str) -> tuple[Any, ...]:
+    """The values that one branch or element yields.  Its errors get the note; those of a loop only where a budget is used up."""
     own = frame.branch(step.instruction.attributes["site"], index)
     own.enter(plan.params, args)
     try:
         outcome = await run_block(own, plan)
     except RunError as error:
+        if error.kind != "budget" and step.instruction.attributes.get("loop"):
+            raise
         raise noted(error, note) from None
     assert outcome.exit is Exit.YIELD, outcome.exit
     return outcome.values

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from lmc.diagnostics import RunError
+from lmc.diagnostics import RunError, Span
 from lmc.runtime.block_run import run_block
 from lmc.runtime.failures import UNCATCHABLE, called, error_value, noted, short_name
 from lmc.runtime.frames import Exit, Frame, Outcome
@@ -123,4 +123,9 @@ async def _round(frame: Frame, step: Step, index: int, plan: Plan, values: tuple
     except RunError as error:
         if error.kind != "budget":
             raise
-        raise noted(error, f"in round {index + 1:,} of the loop at {instruction.span}") from None
+        raise noted(error, round_note(index, instruction.span)) from None
+
+
+def round_note(index: int, span: Span | None) -> str:
+    """The note of a round in which a budget was used up."""
+    return f"in round {index + 1:,} of the loop at {span}"

@@ -172,3 +172,22 @@ def test_the_first_failing_round_is_reported(tmp_path):
     for level in (0, 1):
         ended = run(program_of(text, tmp_path, level=level), dry_session(), "main", ["a", "bbbb", "c", "dddddd"])
         assert ended.error.kind == "index" and "index 4" in str(ended.error)
+
+
+def test_errors_are_told_as_those_of_the_loop_that_was_written(tmp_path):
+    text = ASK + """
+    def main(qs: list[str]) -> list[str]:
+        all: list[str] = []
+        for q in qs:
+            a = ask(q)
+            assert len(q) < 3
+            all += [a]
+        return all
+    """
+    from lmc.runtime.instance import Budgets
+
+    for budgets in (Budgets(), Budgets(calls=2)):
+        errors = [str(run(program_of(text, tmp_path, level=level), dry_session(), "main", ["a", "b", "c", "dddd"], budgets=budgets).error)
+                  for level in (0, 1)]
+        assert errors[0] == errors[1] and "comprehension" not in errors[0]
+        assert ("in round 3 of the loop" in errors[0]) == (budgets.calls == 2)
