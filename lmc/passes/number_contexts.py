@@ -53,6 +53,7 @@ import dataclasses
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from lmc.ir.builder import rebuild, substitute
@@ -64,6 +65,8 @@ from lmc.passes.text_pieces import Pieces, common_start, pieces_of, without_star
 from lmc.types import CONTEXT
 
 _Key = tuple[Any, ...]
+#: An append is compared with so many others to its context at most, the nearest first, so that time stays linear.
+_MOST_SIBLINGS = 64
 
 
 def number_contexts(module: Module) -> Module:
@@ -185,7 +188,8 @@ class _Numbering:
 
     def _siblings(self, op: ContextAppend) -> list[_Grown]:
         key = self._append_key(op, op.context, ())
-        return [grown for scope in reversed(self.scopes) for grown in scope.grown.get(key, ())]
+        found = (grown for scope in reversed(self.scopes) for grown in reversed(scope.grown.get(key, ())))
+        return list(islice(found, _MOST_SIBLINGS))
 
     def _stays_apart(self, value: Value, rest: Pieces) -> bool:
         """Whether the context, where it may be compared, is another one than that which it goes on from by `rest`."""
