@@ -45,15 +45,17 @@ def masks_command(model: str, dry: bool, peers: Path | None) -> int:
 @bench.command("json")
 @click.option("--model", default="default", metavar="NAME", show_default=True, help="Short name, folder or hub id.")
 @click.option("--dry", is_flag=True, help="The stand-in model.")
+@click.option("--kernels", default="auto", metavar="KIND", show_default=True, help="auto, native, native:LEVEL or torch.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="The shared test data. Default: ../shared/data beside the repository.")
 @click.option("--only", "objects", multiple=True, type=click.Choice(OBJECTS), help="May be repeated. Default: all.")
 @click.option("--documents", type=click.IntRange(1), default=40, show_default=True, metavar="N", help="Of each object.")
 @click.option("--batch", "batches", multiple=True, type=click.IntRange(1), default=(1, 8, 32), show_default=True, metavar="N",
               help="Requests at a time; may be repeated.")
-def json_command(model: str, dry: bool, data: Path | None, objects: tuple[str, ...], documents: int, batches: tuple[int, ...]) -> int:
+def json_command(model: str, dry: bool, kernels: str, data: Path | None, objects: tuple[str, ...], documents: int,
+                 batches: tuple[int, ...]) -> int:
     """Typed objects with and without jump-forward: passes, seconds, and whether the tokens are the same."""
     wanted = read_documents(data, objects or OBJECTS, documents)
-    for line in Bench(model, dry=dry).table(wanted, batches):
+    for line in Bench(model, dry=dry, kernels=kernels).table(wanted, batches):
         click.echo(line)
     return OK

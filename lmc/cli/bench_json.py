@@ -56,15 +56,15 @@ class Outcome:
 
 
 class Bench:
-    """A model, and the runs on it.  `dry`: the stand-in model, for trying out."""
+    """A model, and the runs on it.  `dry`: the stand-in model, for trying out; `kernels`: as for `load_model`."""
 
-    def __init__(self, model: str, *, dry: bool = False):
+    def __init__(self, model: str, *, dry: bool = False, kernels: str = "auto"):
         from lmc.embed import cache_folder
         from lmc.runtime.constraint import TokenIndex
         from lmc.runtime.context import Prompter
         from lmc.runtime.open_tokenizer import open_tokenizer
 
-        self._model, self._dry, self._cache = model, dry, cache_folder()
+        self._model, self._dry, self._kernels, self._cache = model, dry, kernels, cache_folder()
         self._tokenizer, template = open_tokenizer(model, self._cache, dry=dry)
         self._prompter = Prompter(self._tokenizer, template)
         self._index = TokenIndex(self._tokenizer.token_bytes)
@@ -107,7 +107,8 @@ class Bench:
 
         if self._dry:
             return Engine(DryModel(self._tokenizer), self._tokenizer, slots=1 << 16, jump=jump)
-        return Engine(load_model(resolve_model(self._model, self._cache)), self._tokenizer, slots=1 << 15, jump=jump)
+        model = load_model(resolve_model(self._model, self._cache), kernels=self._kernels, cache=self._cache)
+        return Engine(model, self._tokenizer, slots=1 << 15, jump=jump)
 
     def _run(self, requests: list[GenerateRequest], batch: int, jump: str) -> Outcome:
         """At most `batch` requests at a time; the next one comes when one is over."""

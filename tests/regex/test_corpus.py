@@ -1,6 +1,10 @@
-"""The corpora of ../shared: every string judged right, or the pattern or schema refused."""
+"""The corpora of ../shared: every string judged right, or the pattern or schema refused.
+
+The suite judges samples of the two that take long; `python -m tests.regex.test_corpus` judges all, and prints the counts.
+"""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -35,6 +39,7 @@ def test_every_string_is_judged_right_or_the_pattern_refused():
             continue
         wrong += [(row["regex"], text) for text in row["accept"] if not dfa.matches(text.encode())]
         wrong += [(row["regex"], text) for text in row["reject"] if dfa.matches(text.encode())]
+    print(f"{len(rows) - len(refused)} of {len(rows)} regexes compiled, {len(wrong)} of their strings judged wrong")
     assert wrong == []
     assert len(rows) > 250
     assert [pattern for pattern, _ in refused] == ["a[]]b", "a[^]b]c"]  # classes that begin with `]`
@@ -57,21 +62,27 @@ def test_full_matches_of_another_engine():
             judged += 1
         except RegexError as error:
             refused.append((row["regex"], error.message))
+    print(f"{judged} full matches of another engine's corpus accepted, {len(refused)} of its patterns refused")
     assert judged > 150
     # What Python's syntax lacks, and what no automaton of ours holds.
     assert len(refused) < judged
 
 
 def test_patterns_of_real_schemas_compile():
-    rows = rows_of("jsonschemabench_patterns.jsonl")
-    refused = []
+    """All are parsed, each tenth is compiled: all of them take 15 seconds."""
+    judge_patterns(every=10)
+
+
+def judge_patterns(every):
+    rows, refused = rows_of("jsonschemabench_patterns.jsonl"), []
     for number, row in enumerate(rows):
         try:
             parse_regex(row["pattern"])
-            if number % 10 == 0:  # all of them take 15 seconds
+            if number % every == 0:
                 compile_regex(row["pattern"])
         except RegexError as error:
             refused.append(error.message)
+    print(f"{len(rows) - len(refused)} of {len(rows)} patterns compiled; refused: {dict(Counter(refused))}")
     assert len(rows) > 1900
     assert set(refused) <= {"look-around is not supported", "a back-reference is not supported",
         "a word boundary is not supported"}
@@ -107,24 +118,26 @@ def test_schemas_of_real_programs():
 
 def test_the_official_suite():
     """A third of its groups: all take 20 seconds.  `python -m tests.regex.test_corpus` judges all."""
-    compiled, wrong = judge_suite(rows_of("json_schema_test_suite_draft2020-12.jsonl")[::3])
+    compiled, wrong, _ = judge_suite(rows_of("json_schema_test_suite_draft2020-12.jsonl")[::3])
     assert compiled > 70 and wrong == []
 
 
 def judge_suite(rows):
-    compiled, wrong = 0, []
+    """How many groups compile, the invalid instances that are accepted, and what was refused how often."""
+    compiled, wrong, refused = 0, [], Counter()
     for row in rows:
         if row["file"] == "format.json":
             continue  # that a format says nothing, which is the other choice of the standard
         try:
             constraint = schema_constraint(json.dumps(row["schema"]))
-        except SchemaError:
+        except SchemaError as error:
+            refused[error.path.rpartition(".")[2] or error.message] += 1
             continue
         compiled += 1
         accepts = judge(constraint)
         wrong += [(row["file"], row["description"], case) for case in row["tests"]
             if not case["valid"] and accepts(json_text(case["data"]).encode())]
-    return compiled, wrong
+    return compiled, wrong, refused
 
 
 def judge(constraint):
@@ -152,5 +165,18 @@ def _objects(value):
         yield from _objects(inner)
 
 
+def judge_all():
+    test_every_string_is_judged_right_or_the_pattern_refused()
+    test_full_matches_of_another_engine()
+    judge_patterns(every=1)
+    test_schemas_of_real_programs()
+    rows = rows_of("json_schema_test_suite_draft2020-12.jsonl")
+    compiled, wrong, refused = judge_suite(rows)
+    print(f"{compiled} of {len(rows)} groups of the official suite compiled, {len(wrong)} invalid instances accepted; refused for:")
+    for keyword, count in refused.most_common():
+        print(f"{count:5}  {keyword}")
+    assert wrong == []
+
+
 if __name__ == "__main__":
-    print(judge_suite(rows_of("json_schema_test_suite_draft2020-12.jsonl")))
+    judge_all()
