@@ -91,9 +91,13 @@ Opcode = Callable[["Walk", Frame, Instruction, int], Done]
 
 @dataclass(slots=True)
 class Walk:
-    """One walk.  group: where calls are noted now; maybe: how many things that data decide are around; doubts: what may fail in a
-    run was met so often; guards: of each failure that would be caught, the doubts before it could come; inlined: inlined calls around the block; stack: names of the functions being called; note: why the walk ended early; made: of each function, where the value
-    of each register is made"""
+    """One walk.
+
+    group: where calls are noted now; maybe: how many things that data decide are around
+    doubts: how often something was met that may fail in a run; guards: the doubts at the start of each block whose failure is caught
+    inlined: inlined calls around the block; stack: names of the functions being called
+    note: why the walk ended early; made: of each function, where the value of each register is made
+    """
 
     program: Program
     foreseer: Foreseer
@@ -136,6 +140,8 @@ class Walk:
             exits, end = self.block(frame, code.body, start)
         finally:
             self.stack.pop()
+        if Exit.RETURN not in exits:
+            raise WalkEnds(f"the plan ends in `{short_name(code.name)}`, which never returns")
         return tuple(cell._replace(ready=end) for cell in exits[Exit.RETURN]), end
 
     def block(self, frame: Frame, block: CodeBlock, start: int, around: Instruction | None = None) -> tuple[Exits, int]:
@@ -155,9 +161,10 @@ class Walk:
                 ends.append(done.end)
                 if done.exits is None:
                     continue
-                leaving = {way: cells for way, cells in done.exits.items() if way is not Exit.YIELD or instruction.opcode == "control.yield"}
+                ends_here = instruction.opcode == "control.yield"
+                leaving = {way: cells for way, cells in done.exits.items() if ends_here or way is not Exit.YIELD}
                 exits = either_exits(self.foreseer, exits, leaving)
-                if instruction.opcode == "control.yield" or Exit.YIELD not in done.exits:
+                if ends_here or Exit.YIELD not in done.exits:
                     break
                 if leaving and not unsure:
                     unsure = 1
@@ -185,13 +192,13 @@ class Walk:
             self.guards.pop()
 
     def note_call(self, call: Call) -> None:
-        """A call of the model.  Raises `WalkEnds` where the run's budget would be used up."""
-        self.group.members.append(call)
-        self.calls += 1
-        self.doubts += 1
+        """A call of the model.  Raises `WalkEnds` where the run's budget is used up."""
         most = self.options.budgets.calls
         if self.calls >= most:
             raise WalkEnds(f"the plan ends at {most:,} calls, the budget of a run")
+        self.group.members.append(call)
+        self.calls += 1
+        self.doubts += 1
 
     @contextmanager
     def inside(self, group: Group, *, unsure: bool = False) -> Iterator[Group]:
