@@ -340,9 +340,11 @@ def test_a_constrained_gen_ends_before_what_follows(tmp_path):
 
 
 def test_no_value_fits(tmp_path):
-    """`max_tokens` too small for any valid value is refused before the first token."""
-    ran = run('def main() -> str:\n    raw: "q ${x := gen(str(regex=r"z{9}"), max_tokens=2)}"\n    return x\n', tmp_path,
-              answer=lambda b: "zzzzzzzzz")
+    """`max_tokens` too small for any valid value is refused before the first token: before anything runs where it is written."""
+    text = 'def main(n: int = 2) -> str:\n    raw: "q ${x := gen(str(regex=r"z{9}"), max_tokens=MOST)}"\n    return x\n'
+    with pytest.raises(LmcError, match="the shortest value that the constraint allows has 9 tokens, 2 may be generated"):
+        run(text.replace("MOST", "2"), tmp_path, 2)
+    ran = run(text.replace("MOST", "n"), tmp_path, 2, answer=lambda b: "zzzzzzzzz")
     assert ran.error.kind == "truncated" and ran.report.generated == 0
 
 

@@ -9,7 +9,7 @@ from lmc.pure import PURE
 
 
 def test_options_of_gen_are_those_of_the_op():
-    op = {f.name for f in op_fields(Gen)} - {"context", "role", "site", "follow"}
+    op = {f.name for f in op_fields(Gen)} - {"context", "role", "site", "follow", "automaton", "chain"}
     assert set(GEN) == op
     assert set(SAMPLING).isdisjoint(CONSTRAINTS)
 
