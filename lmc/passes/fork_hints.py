@@ -76,27 +76,25 @@ def fork_hints(module: Module) -> Module:
 def _hinted(block: Block) -> Block:
     made = {result: op for op in block.ops for result in op.results}
     contexts = [v for v, op in made.items() if isinstance(v.type, ContextT) and not isinstance(op, _NOTHING_NEW)]
-    readers = {context: [op for op in block.ops if context in free_values(op)] for context in contexts}
+    readers: dict[Value, list[Op]] = {context: [] for context in contexts}
+    for op in block.ops:
+        for value in free_values(op):
+            if value in readers:
+                readers[value].append(op)
     before: dict[Op, list[HintPrefill]] = {}
     for context, ops in readers.items():
-        hint = _hint(context, ops)
-        if hint is not None:
-            before.setdefault(ops[0], []).append(hint)
+        if any(isinstance(op, HintPrefill) for op in ops):
+            continue
+        single = [op for op in ops if isinstance(op, _READERS)]
+        several = [op for op in ops if isinstance(op, (Branches, For, Fork, Map)) and _goes_on(op, context)]
+        if len(single) + len(several) > 1 or any(isinstance(op, Branches) for op in several):
+            first = min(single + several, key=block.ops.index)
+            before.setdefault(first, []).append(HintPrefill((), first.span, context))
+        elif several:
+            before.setdefault(several[0], []).append(HintPrefill((), several[0].span, context, several[0].items))
     if not before:
         return block
     return Block(block.args, tuple(new for op in block.ops for new in (*before.get(op, ()), op)))
-
-
-def _hint(context: Value, ops: list[Op]) -> HintPrefill | None:
-    if any(isinstance(op, HintPrefill) for op in ops):
-        return None
-    single = [op for op in ops if isinstance(op, _READERS)]
-    several = [op for op in ops if isinstance(op, (Branches, For, Fork, Map)) and _goes_on(op, context)]
-    if len(single) + len(several) > 1 or any(isinstance(op, Branches) for op in several):
-        return HintPrefill((), ops[0].span, context)
-    if several and not single:
-        return HintPrefill((), several[0].span, context, several[0].items)
-    return None
 
 
 def _goes_on(op: Op, context: Value) -> bool:
