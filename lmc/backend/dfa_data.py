@@ -1,5 +1,8 @@
-"""A constraint as JSON data and back: an automaton's arrays as base64 of little-endian integers, a grammar as its text.
+"""Constraints as JSON data and back: an automaton's arrays as base64 of little-endian integers, a grammar as its text.
 
+    [{"source": "1..5", "states": 3, "table": "AAAA…", …}, {"source": "[1-5]", "same": 0}]
+
+Automata that share their arrays hold them once.
 What is read is checked, so that no table can lead outside of itself.
 """
 
@@ -8,16 +11,46 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from lmc.backend.data import BadData, Fields
+from lmc.backend.data import BadData, Fields, count
 from lmc.regex.dfa import DEAD, ByteDfa
 from lmc.regex.grammar import LARK, MAX_GRAMMAR, SCHEMA, Grammar
 
 #: More than a thousand times what the regex builder lets through, minimised.
 _MAX_STATES = 10_000_000
+
+
+def constraints_to_data(constraints: Sequence[ByteDfa | Grammar]) -> list[dict[str, Any]]:
+    data, first = [], {}
+    for number, constraint in enumerate(constraints):
+        if isinstance(constraint, ByteDfa) and (same := first.setdefault(id(constraint.table), number)) != number:
+            data.append({"source": constraint.source, "same": same})
+        else:
+            data.append(constraint_to_data(constraint))
+    return data
+
+
+def constraints_from_data(data: list[Any]) -> tuple[ByteDfa | Grammar, ...]:
+    """Raises `BadData`.  Whether a grammar can be read is seen when the program is bound to a model."""
+    read: list[ByteDfa | Grammar] = []
+    for one in data:
+        read.append(_same(one, read) if isinstance(one, dict) and "same" in one else constraint_from_data(one))
+    return tuple(read)
+
+
+def _same(data: dict[str, Any], before: Sequence[ByteDfa | Grammar]) -> ByteDfa:
+    fields = Fields(data, "an automaton")
+    number, source = count(fields.take("same", int)), fields.take("source", str)
+    fields.end()
+    first = before[number] if number < len(before) else None
+    if not isinstance(first, ByteDfa):
+        raise BadData("an automaton that is the same as one that does not stand before it")
+    return replace(first, source=source)
 
 
 def constraint_to_data(constraint: ByteDfa | Grammar) -> dict[str, Any]:
@@ -27,7 +60,6 @@ def constraint_to_data(constraint: ByteDfa | Grammar) -> dict[str, Any]:
 
 
 def constraint_from_data(data: Any) -> ByteDfa | Grammar:
-    """Raises `BadData`.  Whether a grammar can be read is seen when the program is bound to a model."""
     if not isinstance(data, dict) or "grammar" not in data:
         return dfa_from_data(data)
     fields = Fields(data, "a grammar")
@@ -76,11 +108,11 @@ def _encode(array: np.ndarray, kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(array).astype(kind).tobytes()).decode("ascii")
 
 
-def _decode(text: str, kind: str, count: int) -> np.ndarray:
+def _decode(text: str, kind: str, elements: int) -> np.ndarray:
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise BadData("an array that is not base64") from None
-    if len(data) != count * np.dtype(kind).itemsize:
-        raise BadData(f"an array of {len(data)} bytes where {count} elements are wanted")
+    if len(data) != elements * np.dtype(kind).itemsize:
+        raise BadData(f"an array of {len(data)} bytes where {elements} elements are wanted")
     return np.frombuffer(data, dtype=kind)

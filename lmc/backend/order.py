@@ -35,7 +35,8 @@ class _Order:
     """The walk over a block.
 
     `exit` and `host` are the last ops of their kind; `since_exit` the ops that no exit has waited for, `checks` those that may fail
-    and that no host effect has waited for; `readers` has the ops that read a context, or a list; `made_by` says which op a register comes from, `turns` whose turn is open in a context.
+    and that no host effect has waited for; `made_by` says which op a register comes from, `turns` whose turn is open in a context,
+    `readers` which ops read a context or a list.
     """
 
     __slots__ = ("exit", "host", "since_exit", "checks", "made_by", "turns", "readers")

@@ -9,10 +9,10 @@ fields are those of `lmc.ir.ops`: what is not there is refused.  Whether the par
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from lmc.backend.data import BadData, Fields, count, text
-from lmc.backend.dfa_data import constraint_from_data, constraint_to_data
+from lmc.backend.dfa_data import constraints_from_data, constraints_to_data
 from lmc.backend.program import (
     CodeBlock, ExternInfo, FunctionCode, Input, Instruction, ParameterInfo, Program, Register,
 )
@@ -52,7 +52,7 @@ class _Writer:
             "functions": [self._function(f) for f in p.functions.values()],
             "externs": [self._extern(e) for e in p.externs.values()],
             "entries": list(p.entries),
-            "constraints": [constraint_to_data(c) for c in p.constraints],
+            "constraints": constraints_to_data(p.constraints),
             "config": p.config,
             "sources": p.sources,
             # Last, because the spans above fill it.
@@ -122,7 +122,7 @@ class _Reader:
             functions=_named(fields.each("functions", self._function), "functions"),
             externs=_named(fields.each("externs", self._extern), "externs"),
             entries=fields.each("entries", text),
-            constraints=fields.each("constraints", constraint_from_data),
+            constraints=constraints_from_data(fields.take("constraints", list)),
             config=fields.take("config", dict),
             sources={text(name): text(source) for name, source in fields.take("sources", dict).items()},
         )
@@ -277,8 +277,8 @@ def _attribute_reader(annotation: Any) -> Callable[[Fields, str], Any]:
         return lambda fields, name: list(fields.each(name, text))
     if annotation == tuple[int, ...]:
         return lambda fields, name: list(fields.each(name, count))
-    if annotation == str | None:
-        return lambda fields, name: fields.take(name, str, type(None))
+    if annotation in (str | None, int | None):
+        return lambda fields, name: fields.take(name, *get_args(annotation))
     if annotation in (str, bool, int):
         return lambda fields, name: fields.take(name, annotation)
 

@@ -7,6 +7,7 @@ import pytest
 from lmc.backend.emit import emit
 from lmc.backend.program import CodeBlock, FunctionCode, Instruction, Program, Register
 from lmc.backend.program_text import format_program
+from lmc.backend.serialize import read_program, write_program
 from lmc.diagnostics import CompileError
 from lmc.ir.reader import read_module
 from lmc.ir.verifier import verify
@@ -135,6 +136,32 @@ def test_what_has_no_automaton_is_an_error_each():
         block(gen("x", type="context") + '%w_c: context, %w: str = lm.gen(%c)[role = raw, site = "3", regex = "(?=a)b"]\n'
               '%v_c: context, %v: str = lm.gen(%c)[role = raw, site = "4", schema = "{\\"$ref\\": \\"#\\"}"]\n' + END)
     assert [d.code for d in caught.value.diagnostics] == ["E0610"] * 3
+
+
+def test_equal_automata_share_their_tables_and_keep_their_sources():
+    program = emitted("""module "m" {
+      func @f(%c: context) -> none {
+        %x_c: context, %x: 1..5 = lm.gen(%c)[role = raw, site = "0"]
+        %y_c: context, %y: str = lm.gen(%c)[role = raw, site = "1", regex = "[1-5]"]
+        %z_c: context, %z: 1..5 = lm.gen(%c)[role = raw, site = "2"]
+        %w_c: context, %w: str = lm.gen(%c)[role = raw, site = "3", regex = "[1-6]"]
+        control.return(null)
+      }
+    }""")
+    first, same, other = program.constraints
+    assert first.table is same.table and (first.source, same.source) == ("1..5", "[1-5]") and other.table is not first.table
+    assert [i.attributes["constraint"] for i in program.functions["f"].body.instructions[:-1]] == [0, 1, 0, 2]
+    read = read_program(write_program(program), "m.lmpc").constraints
+    assert [c.digest() for c in read] == [c.digest() for c in program.constraints]
+    assert [c.source for c in read] == ["1..5", "[1-5]", "[1-6]"] and read[0].table is read[1].table
+
+
+def test_the_host_does_not_wait_for_text_in_an_open_turn():
+    """But for what may open a turn it does: that may fail."""
+    open_turn = gen("x") + '%a: context = context.append(%x_c, "t")[role = raw]\n' + log("l") + END
+    assert after(open_turn)[2] == ()
+    new_turn = '%a: context = context.append(%c, "t")[role = raw]\n' + log("l") + END
+    assert after(new_turn)[1] == (0,)
 
 
 def _check(function: FunctionCode) -> None:

@@ -214,6 +214,15 @@ def test_automata_are_checked(data, changes):
     refused(pack(content))
 
 
+@pytest.mark.parametrize("same", [
+    {"source": "x", "same": 99}, {"source": "x", "same": -1}, {"source": 1, "same": 0}, {"source": "x", "same": 0, "states": 3},
+])
+def test_an_automaton_is_the_same_as_one_before_it(data, same):
+    content = unpack(data)
+    content["constraints"].append(same)
+    refused(pack(content))
+
+
 def test_tables_stay_inside(data):
     content = unpack(data)
     entry = content["constraints"][0]
