@@ -70,7 +70,7 @@ from lmc.ir.effects import function_effects, op_effect
 from lmc.ir.ops import (
     Assert, Branches, Call, ContextAppend, ContextNew, For, Fork, Gen, Map, Role, Score, Select, While, Yield,
 )
-from lmc.passes.identity import compared_contexts, never_empty
+from lmc.passes.identity import compared_contexts, stays_apart
 from lmc.passes.rewriting import Rewritten, rewrite_function, rewrite_module
 from lmc.passes.text_pieces import Pieces, pieces_of, shared_by_all, without_start, worth_sharing, written
 from lmc.passes.total import TEXT_TYPES, total
@@ -124,9 +124,8 @@ class _Facts:
         ops = (self.outside(op) if isinstance(op, ContextAppend) else op for op in loop.body.ops)
         return substitute(rebuild(loop, body=Block(loop.body.args, tuple(ops))), outer, lambda body: replaced_in(body, outer))
 
-    def stays_apart(self, value: Value, rest: Pieces) -> bool:
-        """Whether the context, where it may be compared, is another one than that which it goes on from by `rest`."""
-        return value not in self.compared or any(never_empty(piece, self.made) for piece in rest)
+    def apart(self, value: Value, rest: Pieces) -> bool:
+        return stays_apart(value, rest, self.compared, self.made)
 
     def prefix(self, append: ContextAppend, context: Operand, start: Pieces) -> tuple[Op, ...]:
         """What builds the context with the start of an append's text, to stand outside; the append comes last."""
@@ -200,7 +199,7 @@ class _Loop:
         pieces = pieces_of(op.text, facts.made)
         start = _leading(pieces, self.inside)
         rest = pieces[len(start):]
-        if not rest or not worth_sharing(start) or not facts.stays_apart(value, rest):
+        if not rest or not worth_sharing(start) or not facts.apart(value, rest):
             return None
         outside = facts.prefix(op, context, start)
         text, ops = written(rest, op.span)
@@ -248,7 +247,7 @@ def _arms(op: Branches, facts: _Facts) -> Rewritten:
     made = {r for arm in op.arms for inner in arm.ops for r in inner.results}
     start = shared_by_all([_leading(pieces_of(first.text, facts.made), made) for first in firsts])
     rests = [without_start(pieces_of(first.text, facts.made), start) for first in firsts]
-    if not worth_sharing(start) or not all(facts.stays_apart(f.results[0], rest) for f, rest in zip(firsts, rests)):
+    if not worth_sharing(start) or not all(facts.apart(f.results[0], rest) for f, rest in zip(firsts, rests)):
         return [op], {}
     outside = facts.prefix(firsts[0], op.context, start)
     arms = tuple(_without(arm, first, rest) for arm, first, rest in zip(op.arms, firsts, rests))

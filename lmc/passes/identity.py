@@ -9,7 +9,7 @@ hands its identity on through regions, calls and appends that may add nothing; i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from lmc.ir.core import Block, Function, Literal, Module, Op, Operand, Value, blocks, operands, walk_ops
 from lmc.ir.ops import (
@@ -51,6 +51,11 @@ def never_empty(text: Operand, made: dict[Value, Op]) -> bool:
     if isinstance(op, TextConcat):
         return any(never_empty(piece, made) for piece in op.pieces)
     return not isinstance(text.type, StrT)
+
+
+def stays_apart(context: Value, rest: Iterable[Operand], compared: Collection[Value], made: dict[Value, Op]) -> bool:
+    """Whether the context, where it may be compared, is surely another one than that to which the pieces of `rest` are appended."""
+    return context not in compared or any(never_empty(piece, made) for piece in rest)
 
 
 class _Walk:

@@ -59,7 +59,7 @@ from typing import Any
 from lmc.ir.builder import rebuild, substitute
 from lmc.ir.core import Block, Effect, Function, Literal, Module, Op, Operand, Value, blocks, op_fields
 from lmc.ir.ops import Call, ContextAppend
-from lmc.passes.identity import compared_contexts, never_empty
+from lmc.passes.identity import compared_contexts, stays_apart
 from lmc.passes.rewriting import rewrite_module
 from lmc.passes.text_pieces import Pieces, common_start, pieces_of, without_start, worth_sharing, written
 from lmc.types import CONTEXT
@@ -178,7 +178,7 @@ class _Numbering:
         for other in self._siblings(op):
             start = common_start(pieces, other.pieces)
             rest = without_start(pieces, start)
-            if not (start == other.pieces or worth_sharing(start) or not rest and start) or not self._stays_apart(value, rest):
+            if not (start == other.pieces or worth_sharing(start) or not rest and start) or not stays_apart(value, rest, self.compared, self.made):
                 continue
             between = other.value if start == other.pieces else self._split(other, start)
             if between is not None:
@@ -191,14 +191,10 @@ class _Numbering:
         found = (grown for scope in reversed(self.scopes) for grown in reversed(scope.grown.get(key, ())))
         return list(islice(found, _MOST_SIBLINGS))
 
-    def _stays_apart(self, value: Value, rest: Pieces) -> bool:
-        """Whether the context, where it may be compared, is another one than that which it goes on from by `rest`."""
-        return value not in self.compared or any(never_empty(piece, self.made) for piece in rest)
-
     def _split(self, other: _Grown, start: Pieces) -> Value | None:
         """Make two appends of one, and give the context between them; None where that cannot be."""
         append, rest = other.cell[-1], without_start(other.pieces, start)
-        if not self._stays_apart(other.value, rest):
+        if not stays_apart(other.value, rest, self.compared, self.made):
             return None
         between, first, second = Value(CONTEXT, "start"), [], []
         first.append(rebuild(self._after(append, append.context, start, first), (between,)))
