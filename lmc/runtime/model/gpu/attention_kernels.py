@@ -52,6 +52,27 @@ def attend_tiles(q, pool_k, pool_v, out, partial, partial_lse, query_tokens, que
     if WIDEN:
         query = query.to(tl.float32)
 
+    top, total, acc = attend_run(query, pool_k, pool_v, run, keys, seen, kv_head, d, scale_log2, KV_HEADS, HEAD_DIM, BLOCK_M, BLOCK_D,
+                                 BLOCK_N, WIDEN)
+    mean = acc / tl.where(total > 0, total, 1.0)[:, None]
+    begin = tl.load(tile_partial + tile)
+    if begin < 0:
+        tl.store(out + (tokens * HEADS + heads)[:, None] * HEAD_DIM + d, mean.to(out.dtype.element_ty), mask=real[:, None] & inside)
+    else:
+        row = (begin + m // GROUP).to(tl.int64) * HEADS + heads
+        tl.store(partial + row[:, None] * HEAD_DIM + d, mean, mask=real[:, None] & inside)
+        tl.store(partial_lse + row, tl.where(total > 0, top + tl.log2(tl.where(total > 0, total, 1.0)), float("-inf")), mask=real)
+
+
+@triton.jit
+def attend_run(query, pool_k, pool_v, run, keys, seen, kv_head, d, scale_log2,
+               KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_N: tl.constexpr,
+               WIDEN: tl.constexpr):
+    """Online softmax of a tile's queries over its run: the highest score in base 2, the sum of weights below it, the weighed values.
+
+    query: (BLOCK_M, BLOCK_D); run: the first of `keys` slots; seen: (BLOCK_M,) how many of them each query sees
+    """
+    inside = d < HEAD_DIM
     top = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
     acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
@@ -73,15 +94,7 @@ def attend_tiles(q, pool_k, pool_v, out, partial, partial_lse, query_tokens, que
         total = total * fade + tl.sum(weights, 1)
         acc = acc * fade[:, None] + tl.dot(weights.to(value.dtype), value, input_precision="ieee")
         top = higher
-
-    mean = acc / tl.where(total > 0, total, 1.0)[:, None]
-    begin = tl.load(tile_partial + tile)
-    if begin < 0:
-        tl.store(out + (tokens * HEADS + heads)[:, None] * HEAD_DIM + d, mean.to(out.dtype.element_ty), mask=real[:, None] & inside)
-    else:
-        row = (begin + m // GROUP).to(tl.int64) * HEADS + heads
-        tl.store(partial + row[:, None] * HEAD_DIM + d, mean, mask=real[:, None] & inside)
-        tl.store(partial_lse + row, tl.where(total > 0, top + tl.log2(tl.where(total > 0, total, 1.0)), float("-inf")), mask=real)
+    return top, total, acc
 
 
 @triton.jit
