@@ -1,0 +1,49 @@
+"""Programs whose contexts are told to the engine: what is sent, and what the cache holds afterwards."""
+
+from __future__ import annotations
+
+from lmc.runtime.hints import Keep, Pin, Prefill, Release
+from tests.runtime.programs import WatchedSession, dry_session, program_of, run
+
+JUDGE = '''
+    def judge(essay: str, sides: list[str]) -> list[str]:
+        system: "You are a strict but fair judge of essays, and you say what you think in one or two words."
+        user: "Here is the essay. ${essay} "
+        fork side in sides:
+            user: "Judge its ${side} now."
+            assistant: note = gen(max_tokens=4)
+        join note as notes
+        return notes
+'''
+ESSAY = "we could take a long look at how people work and live and find out more about them " * 4
+
+
+def watched(tmp_path, sides, *, level=2, text=JUDGE):
+    session = dry_session()
+    hints, plain = [], WatchedSession.hint
+
+    def hint(one, on_usage=None):
+        hints.append(one)
+        plain(session, one, on_usage)
+
+    session.hint = hint
+    ended = run(program_of(text, tmp_path, level=level), session, "judge", ESSAY, sides)
+    return ended, session, hints
+
+
+def test_a_fork_is_hinted_once_and_its_contexts_are_released(tmp_path):
+    ended, session, hints = watched(tmp_path, ["clarity", "wit", "length"])
+    kinds = [type(one) for one in hints]
+    assert kinds.count(Prefill) == kinds.count(Pin) == 1
+    handles = {one.handle for one in hints if isinstance(one, (Keep, Prefill))}
+    assert handles and handles == {one.handle for one in hints if isinstance(one, Release)}
+    plain, _, none = watched(tmp_path, ["clarity", "wit", "length"], level=0)
+    assert not none and ended.value == plain.value
+    report, other = ended.report, plain.report
+    assert report.cached + report.computed == other.cached + other.computed
+    assert report.computed <= other.computed + 3
+
+
+def test_no_hint_for_a_single_branch(tmp_path):
+    _, _, hints = watched(tmp_path, ["clarity"])
+    assert Prefill not in map(type, hints)
