@@ -99,8 +99,9 @@ def peer(name: str, measured: list[Measured], tokenizer: Tokenizer, command: lis
     """None for what it refuses.  After a constraint that it does not end it is started anew with those behind."""
     found: list[Measurement | None] = []
     while len(found) < len(measured):
+        left = [{"kind": one.kind, "text": one.text, "ids": tokenizer.encode(one.sample)} for one in measured[len(found) :]]
         job = {"tokens": [base64.b64encode(data).decode() for data in tokenizer.token_bytes], "end": min(tokenizer.end_ids),
-               "constraints": [{"kind": one.kind, "text": one.text, "ids": tokenizer.encode(one.sample)} for one in measured[len(found) :]]}
+               "constraints": left}
         answers = list(_answers(command, json.dumps(job)))
         found += [Measurement(a["compile"], tuple(a["first"]), tuple(a["again"])) if "compile" in a else None for a in answers]
         if len(found) < len(measured):

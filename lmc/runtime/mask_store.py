@@ -74,9 +74,10 @@ class MaskStore:
 
     def _make_room(self) -> None:
         """Parts that a killed process left count too, and go in their turn."""
-        found = sorted(((entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in os.scandir(self._folder)), reverse=True)
+        with os.scandir(self._folder) as entries:
+            found = [(entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in entries]
         total = 0
-        for _, size, path in found:
+        for _, size, path in sorted(found, reverse=True):
             total += size
             if total > MOST_BYTES:
                 os.unlink(path)

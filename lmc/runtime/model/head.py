@@ -11,7 +11,7 @@ what the tokens are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -43,13 +43,15 @@ class Head:
         if not 0 < len(ids) <= MOST_IDS:
             return self.product(x).float()
         logits = torch.full((len(x), len(self.weight)), -torch.inf)
-        logits[np.ix_(few, ids)] = _as_beside(x, few, lambda part: narrow_product(self.product, self.weight, part, ids, self.least)).float()
+        narrow = _as_beside(x, few, lambda part: narrow_product(self.product, self.weight, part, ids, self.least))
+        logits[np.ix_(few, ids)] = narrow.float()
         if whole := sorted(set(range(len(x))) - set(few)):
             logits[whole] = _as_beside(x, whole, self.product).float()
         return logits
 
 
-def narrow_product(product: Linear | ExactLinear, weight: torch.Tensor, x: torch.Tensor, ids: np.ndarray, least: int) -> torch.Tensor:
+def narrow_product(product: Linear | ExactLinear, weight: torch.Tensor, x: torch.Tensor, ids: np.ndarray,
+                   least: int) -> torch.Tensor:
     """Columns `ids` of `product(x)`.  x: (rows, hidden) -> (rows, len(ids))"""
     count = max(least, -(-len(ids) // 16) * 16)
     gathered = Linear(weight[torch.from_numpy(np.resize(ids, count))])
@@ -58,7 +60,7 @@ def narrow_product(product: Linear | ExactLinear, weight: torch.Tensor, x: torch
     return gathered(x)[:, : len(ids)]
 
 
-def _as_beside(x: torch.Tensor, rows: list[int], product) -> torch.Tensor:
+def _as_beside(x: torch.Tensor, rows: list[int], product: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
     """`product` of some rows of `x`, with the bits that they have beside the others: a single row of several is padded to two."""
     part = x[rows]
     return product(F.pad(part, (0, 0, 0, 1)))[:1] if len(rows) == 1 < len(x) else product(part)
@@ -71,6 +73,7 @@ def _least_ids(product: Linear | ExactLinear, weight: torch.Tensor) -> int | Non
     whole = [(rows, product(x[:rows])) for rows in (1, 2, 8)]
     spread = [np.unique(np.linspace(0, vocab - 1, count).astype(np.int64)) for count in (1, 2, 17, 48, min(vocab, 300))]
     for least in _LEAST:
-        if all(torch.equal(narrow_product(product, weight, x[:rows], ids, least), logits[:, ids]) for rows, logits in whole for ids in spread):
+        pairs = ((narrow_product(product, weight, x[:rows], ids, least), logits[:, ids]) for rows, logits in whole for ids in spread)
+        if all(torch.equal(narrow, logits) for narrow, logits in pairs):
             return least
     return None
