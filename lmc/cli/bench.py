@@ -8,6 +8,7 @@ import click
 
 from lmc.cli.bench_json import OBJECTS, Bench, read_documents, repository
 from lmc.cli.bench_masks import mask_table
+from lmc.cli.bench_lifetimes import SHAPES, lifetimes_table
 from lmc.cli.bench_regex import regex_table
 from lmc.cli.exits import OK
 
@@ -38,6 +39,15 @@ def masks_command(model: str, dry: bool, peers: Path | None) -> int:
 
     tokenizer, _ = open_tokenizer(model, cache_folder(), dry=dry)
     for line in mask_table(tokenizer, peers or repository() / ".bench-peers"):
+        click.echo(line)
+    return OK
+
+
+@bench.command("lifetimes")
+@click.option("--trace", "traces", multiple=True, type=click.Choice(tuple(SHAPES)), help="May be repeated. Default: all.")
+def lifetimes_command(traces: tuple[str, ...]) -> int:
+    """Prompt tokens found in the cache: plain LRU, what compiled programs say of their contexts, and an oracle."""
+    for line in lifetimes_table(traces or tuple(SHAPES)):
         click.echo(line)
     return OK
 
