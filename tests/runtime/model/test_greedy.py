@@ -8,11 +8,13 @@ import pytest
 import torch
 import transformers
 
+from lmc.embed import cache_folder
 from lmc.runtime.batch import Row
 from lmc.runtime.engine import Engine
 from lmc.runtime.model.load import load_model
 from lmc.runtime.request import DoneEvent, Finish, GenerateRequest
 from lmc.runtime.tokenizer import load_tokenizer
+from tests.runtime.model.native import needs_compiler
 
 pytestmark = pytest.mark.model
 
@@ -84,8 +86,9 @@ def reference(model_folder, tokenizer, prompts) -> list[tuple[list[int], torch.T
     return results
 
 
-def test_greedy_equals_transformers(model_folder, tokenizer, prompts, reference, capsys):
-    results = run_engine(load_model(model_folder), tokenizer, prompts)
+@pytest.mark.parametrize("kernels", ["torch", pytest.param("native", marks=needs_compiler)])
+def test_greedy_equals_transformers(model_folder, tokenizer, prompts, reference, capsys, kernels):
+    results = run_engine(load_model(model_folder, kernels=kernels, cache=cache_folder()), tokenizer, prompts)
     compared, ties = 0, []
     for number, (result, (wanted, scores)) in enumerate(zip(results, reference)):
         got = list(result.ids)
@@ -103,7 +106,7 @@ def test_greedy_equals_transformers(model_folder, tokenizer, prompts, reference,
             chosen = got[same] if same < len(got) else min(tokenizer.end_ids)
             assert best[0] - scores[same, chosen] < TIE
     with capsys.disabled():
-        print(f"\n{compared} tokens equal transformers'; positions with a tie of the best logits: {ties or 'none'}")
+        print(f"\n{kernels}: {compared} tokens equal transformers'; positions with a tie of the best logits: {ties or 'none'}")
     # Ties are rare: most of the text must have been compared.
     assert compared >= 400
 
@@ -119,12 +122,13 @@ def run_engine(model, tokenizer, prompts) -> list:
     return [results[ticket] for ticket in tickets]
 
 
-def test_bfloat16_is_near_on_real_text(model_folder, tokenizer):
+@pytest.mark.parametrize("kernels", ["torch", pytest.param("native", marks=needs_compiler)])
+def test_bfloat16_is_near_on_real_text(model_folder, tokenizer, kernels):
     """Kullback-Leibler divergence per token from float32, on text that the model knows how to go on."""
     tokens = tokenizer.encode(STORY)
     logprobs = []
-    for dtype in ("float32", "bfloat16"):
-        model = load_model(model_folder, dtype=dtype)
+    for dtype, computing in (("float32", "torch"), ("bfloat16", kernels)):
+        model = load_model(model_folder, dtype=dtype, kernels=computing, cache=cache_folder())
         model.allocate(len(tokens))
         row = Row(tokens, 0, list(range(len(tokens))), list(range(len(tokens))))
         logprobs.append(model.forward([row]).log_softmax(-1))
