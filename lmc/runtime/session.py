@@ -113,7 +113,9 @@ class Session:
             # On a failure or a cancel the rest is given up; of those that are over nothing is left here.
             for ticket in tickets:
                 if ticket in self._waiters:
-                    del self._waiters[ticket]
+                    future = self._waiters.pop(ticket).future
+                    if future.done():
+                        future.exception()  # asyncio complains of failures that nobody has looked at
                     self._engine.cancel(ticket)
 
     def reserve(self) -> int:

@@ -17,23 +17,24 @@ POSITIONS = 1024
 
 @dataclass(frozen=True)
 class Way:
-    """level: of `-O`; without: a pass that is left out; cache: whether the engine has one; warm: whether the plain run's tokens are in
-    it; tight: whether the pool is as small as one request may be"""
+    """level: of `-O`; without: a pass that is left out; target: whose pipeline; cache: whether the engine has one; warm: whether the
+    plain run's tokens are in it; tight: whether the pool is as small as one request may be"""
 
     level: int
     without: str = ""
+    target: str = "local"
     cache: bool = True
     warm: bool = False
     tight: bool = False
 
     def __str__(self) -> str:
-        words = [f"-O{self.level}", f"without {self.without}" * bool(self.without), "without cache" * (not self.cache),
+        words = [f"-O{self.level}", f"without {self.without}" * bool(self.without), "for an API" * (self.target == "api"), "without cache" * (not self.cache),
                  "warm" * self.warm, "in a small pool" * self.tight]
         return " ".join(filter(None, words))
 
     @property
     def passes(self) -> tuple[str, ...]:
-        return tuple(name for name in passes_of(self.level) if name != self.without)
+        return tuple(name for name in passes_of(self.level, self.target) if name != self.without)
 
     def session(self) -> WatchedSession:
         return new_session(slots=POSITIONS if self.tight else 1 << 14, max_positions=POSITIONS, cache=self.cache)
@@ -42,7 +43,7 @@ class Way:
 PLAIN = Way(0)
 ALL = (
     Way(1), Way(2), *(Way(2, without=name) for name in passes_of(2)), Way(0, warm=True), Way(2, warm=True), Way(0, cache=False),
-    Way(2, cache=False), Way(2, tight=True),
+    Way(2, cache=False), Way(2, tight=True), Way(1, target="api"), Way(2, target="api"),
 )
 
 
