@@ -52,12 +52,6 @@ class Leases:
         """Later calls begin with `ids`."""
         self._session.hint(Pin(ids))
 
-    def abandon(self, ids: tuple[int, ...]) -> None:
-        """A request of these ids failed or was cancelled: nobody goes on from it."""
-        handle = self._session.reserve()
-        self._session.hint(Keep(handle, ids))
-        self._session.hint(Release(handle))
-
     def end(self) -> None:
         """End all leases now."""
         for end in list(self._ends.values()):
