@@ -122,7 +122,7 @@ class Conversation(Statements):
         if not self.pay(callee.cost * scope.times):
             return
         self.used.add(callee)
-        call = f"{callee.name}({', '.join(self.argument(scope, p, 1) for p in callee.params)})"
+        call = f"{callee.name}({', '.join(self.value(scope, p, 1) for p in callee.params)})"
         if callee.result and self.chance(0.7):
             name = self.fresh()
             self.line(indent, f"{name}: {callee.result} = {call}")

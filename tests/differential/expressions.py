@@ -67,15 +67,12 @@ class Expressions:
         if not self.pay(callee.cost * scope.times):
             return ""
         self.used.add(callee)
-        return f"{callee.name}({', '.join(self.argument(scope, p, depth) for p in callee.params)})"
+        return f"{callee.name}({', '.join(self.value(scope, p, depth) for p in callee.params)})"
 
     def fits(self, callee: Callee, scope: Scope) -> bool:
         takes_context = "context" in callee.params
         return ((scope.effects or not callee.effects) and (scope.prints or not callee.prints) and (scope.risky or not callee.risky)
                 and (not takes_context or callee.talks == scope.talks and not scope.role))
-
-    def argument(self, scope: Scope, type_: str, depth: int) -> str:
-        return self.value(scope, type_, depth)
 
     # ---------------------------------------------------------- by type
 

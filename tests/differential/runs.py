@@ -173,9 +173,8 @@ async def observe(program: Program, forks: Forks, session: WatchedSession) -> Ob
     """Run `main`.  `forks` is made of the unoptimised program."""
     seen = Observed()
     bound = bind_externs(program, EXTERNS)
-    externs = WatchedExterns(bound._infos, bound._functions, bound.types)
-    externs.seen = session.seen = seen
-    externs.forks = forks
+    externs = WatchedExterns(program.externs, EXTERNS, bound.types)
+    externs.seen, externs.forks, session.seen = seen, forks, seen
     try:
         machine = Machine(program, session, externs)
         run = machine.start(RunOptions(seed=5, budgets=BUDGETS), Sinks(seen.printed.append, lambda path, text: None))

@@ -128,16 +128,15 @@ class Statements(Expressions):
     def while_(self, indent: str, scope: Scope) -> None:
         """It counts, so it ends; rarely it does not, and the budget ends it."""
         name, times = self.fresh("n"), self.rng.randint(1, 3)
-        endless = scope.risky and self.chance(0.1)
         self.line(indent, f"{name} = 0")
+        if scope.risky and self.chance(0.1):
+            self.line(indent, f"while {name} < {times}:")
+            self.line(indent + "    ", f"{name} += 0")
+            return
         inner = scope.inside(times=scope.times * times, loop=True)
         inner.bind("int", name)
         more = "" if self.chance(0.5) else f" and {self.value(scope.inside(effects=False), 'bool', 1)}"
-        if endless:
-            self.line(indent, f"while {name} < {times}:")
-            self.line(indent + "    ", f"{name} += 0")
-        else:
-            self.block(indent, f"while {name} < {times}{more}:", inner, self.rng.randint(1, 2), f"{name} += 1")
+        self.block(indent, f"while {name} < {times}{more}:", inner, self.rng.randint(1, 2), f"{name} += 1")
         scope.bind("int", name)
 
     def try_(self, indent: str, scope: Scope) -> None:
