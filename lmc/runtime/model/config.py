@@ -3,7 +3,7 @@
     read_config(Path("SmolLM2-135M-Instruct")).layers    # 30
 
 A key that is read and not used is the worst kind of fault: short prompts look perfect and long ones fall apart.  So a key this file
-does not know is an error, never ignored.  It does not know weights or tensors; the position scaling it reads is computed in `rope.py`.
+does not know is an error, never ignored.  It does not know weights or tensors; the position scaling is read in `rope_config.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lmc.diagnostics import Diagnostic, LmcError
-from lmc.runtime.model.rope import RopeConfig, UnsupportedRope, read_rope
+from lmc.runtime.model.rope_config import RopeConfig, UnsupportedRope, read_rope
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +169,13 @@ def _shape(reader: _Reader, family: str) -> ModelConfig:
         reader.fault("E0811", f"`num_attention_heads` {heads} is not a multiple of `num_key_value_heads` {kv_heads}")
     if head_dim % 2:
         reader.fault("E0811", f"`head_dim` is {head_dim}, expected an even number")
-    max_positions = reader.count("max_position_embeddings")
+    rope = _rope(reader)
+    max_positions = rope.longest(reader.count("max_position_embeddings"))
     bias = reader.flag("attention_bias", family == "qwen2")
     return ModelConfig(
         family=family, vocab_size=reader.count("vocab_size"), hidden=hidden, intermediate=reader.count("intermediate_size"),
         layers=reader.count("num_hidden_layers"), heads=heads, kv_heads=kv_heads, head_dim=head_dim, max_positions=max_positions,
-        norm_eps=reader.number("rms_norm_eps", 1e-6), rope=_rope(reader),
+        norm_eps=reader.number("rms_norm_eps", 1e-6), rope=rope,
         # Qwen2 has the bias on queries, keys and values always, and never on the output, whatever a stray key says.
         qkv_bias=bias or family == "qwen2", output_bias=bias and family != "qwen2", mlp_bias=reader.flag("mlp_bias", False),
         qk_norm=family == "qwen3", tied=reader.flag("tie_word_embeddings", False),
@@ -185,7 +186,7 @@ def _rope(reader: _Reader) -> RopeConfig:
     try:
         return read_rope(reader.keys)
     except UnsupportedRope as error:
-        reader.fault("E0811", str(error), "supported position scaling: none, linear, llama3")
+        reader.fault("E0811", str(error), "supported position scaling: none, linear, dynamic, llama3, yarn")
         return RopeConfig(theta=10000.0)
 
 

@@ -3,111 +3,41 @@
     scaling   frequency of pair i, f = theta ** (-2i / head_dim)
     none      f
     linear    f / factor
+    dynamic   f
     llama3    f where the wavelength is short, f / factor where it is long, a blend between (Llama 3.1)
+    yarn      f for the first pairs, f / factor for the last, a blend between; cosines and sines times the attention factor
 
-The formulas are those of transformers, in float32 as there, so that greedy texts agree token for token.  This file does not know
-heads or the pool.
+Dynamic scaling stretches the frequencies once a text outgrows the trained context, all positions together: the keys of the same
+prefix would differ from text to text, so none could be kept.  `lmc` gives such a model the trained context, in which it scales
+nothing.  The formulas are those of transformers, in float32 as there, so that greedy texts agree token for token.  This file does
+not know heads or the pool.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-
-@dataclass(frozen=True, slots=True)
-class RopeConfig:
-    """`kind` is "default", "linear" or "llama3".  The last four fields are read only where the kind needs them."""
-
-    theta: float
-    kind: str = "default"
-    factor: float = 1.0
-    low_freq_factor: float = 1.0
-    high_freq_factor: float = 4.0
-    original_positions: int = 8192
-
-
-class UnsupportedRope(ValueError):
-    """The message names the key and its value."""
-
-
-_NEEDED = {
-    "default": (), "linear": ("factor",),
-    "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
-}
-
-
-def read_rope(keys: Mapping[str, Any]) -> RopeConfig:
-    """From config.json: `rope_theta` and `rope_scaling`, or `rope_parameters` as transformers 5 writes them.
-
-    Raises `UnsupportedRope` for a kind, a key or a value that is not supported.
-    """
-    name = "rope_parameters" if keys.get("rope_parameters") is not None else "rope_scaling"
-    given = keys.get(name)
-    if given is not None and not isinstance(given, Mapping):
-        raise UnsupportedRope(f"`{name}` is {given!r}, expected an object")
-    if name == "rope_parameters" and keys.get("rope_scaling") not in (None, given):
-        raise UnsupportedRope("`rope_parameters` and `rope_scaling` say different things")
-    given = dict(given or {})
-    kind = given.pop("rope_type", None) or given.pop("type", None) or "default"
-    given.pop("type", None)
-    if kind not in _NEEDED:
-        raise UnsupportedRope(f"`{name}` has the type {kind!r}, which is not supported")
-    theta = _theta(name, given, keys)
-    if given.pop("partial_rotary_factor", 1.0) not in (None, 1, 1.0):
-        raise UnsupportedRope(f"`{name}.partial_rotary_factor` is not supported")
-    values = {key: _positive(f"{name}.{key}", given.pop(key, None)) for key in _NEEDED[kind]}
-    # Harmless beside a kind that does not read it: the context before scaling.
-    given.pop("original_max_position_embeddings", None)
-    if given:
-        key = sorted(given)[0]
-        raise UnsupportedRope(f"`{name}.{key}` = {given[key]!r} is not known for the type {kind!r}")
-    return _rope_config(name, theta, kind, values)
-
-
-def _theta(name: str, given: dict[str, Any], keys: Mapping[str, Any]) -> float:
-    inner, outer = given.pop("rope_theta", None), keys.get("rope_theta")
-    if inner is not None and outer is not None and inner != outer:
-        raise UnsupportedRope(f"`{name}.rope_theta` is {inner!r} and `rope_theta` is {outer!r}")
-    theta = inner if inner is not None else outer
-    return 10000.0 if theta is None else _positive("rope_theta", theta)
-
-
-def _positive(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0 or math.isinf(value):
-        raise UnsupportedRope(f"`{name}` is {value!r}, expected a positive number")
-    return float(value)
-
-
-def _rope_config(name: str, theta: float, kind: str, values: dict[str, float]) -> RopeConfig:
-    if kind == "default":
-        return RopeConfig(theta)
-    if kind == "linear":
-        return RopeConfig(theta, kind, values["factor"])
-    low, high = values["low_freq_factor"], values["high_freq_factor"]
-    if not low < high:
-        raise UnsupportedRope(f"`{name}.low_freq_factor` {low} is not below `{name}.high_freq_factor` {high}")
-    return RopeConfig(theta, kind, values["factor"], low, high, int(values["original_max_position_embeddings"]))
+from lmc.runtime.model.rope_config import RopeConfig
 
 
 def rope_table(config: RopeConfig, head_dim: int, positions: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Cosines and sines, each (positions, head_dim / 2) float32."""
     angles = torch.arange(positions, dtype=torch.float32)[:, None] * frequencies(config, head_dim)[None, :]
-    return angles.cos(), angles.sin()
+    return angles.cos() * config.attention_factor, angles.sin() * config.attention_factor
 
 
 def frequencies(config: RopeConfig, head_dim: int) -> torch.Tensor:
     """Radians per position for each pair of dimensions: (head_dim / 2,) float32."""
     exponents = torch.arange(0, head_dim, 2, dtype=torch.int64).float() / head_dim
     plain = 1.0 / (config.theta ** exponents)
-    if config.kind == "default":
+    if config.kind in ("default", "dynamic"):
         return plain
     if config.kind == "linear":
         return plain / config.factor
+    if config.kind == "yarn":
+        return _yarn(config, head_dim)
     assert config.kind == "llama3", config
     return _llama3(config, plain)
 
@@ -120,6 +50,22 @@ def _llama3(config: RopeConfig, plain: torch.Tensor) -> torch.Tensor:
     scaled = torch.where(wavelength > long, plain / config.factor, plain)
     middle = (1 - blend) * plain / config.factor + blend * plain
     return torch.where((wavelength >= short) & (wavelength <= long), middle, scaled)
+
+
+def _yarn(config: RopeConfig, head_dim: int) -> torch.Tensor:
+    low, high = _pair(config, config.beta_fast, head_dim), _pair(config, config.beta_slow, head_dim)
+    if config.truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, head_dim - 1)
+    width = high - low if high != low else 0.001
+    kept = 1 - torch.clamp((torch.arange(head_dim // 2, dtype=torch.float32) - low) / width, 0, 1)
+    powers = config.theta ** (torch.arange(0, head_dim, 2).float() / head_dim)
+    return 1.0 / (config.factor * powers) * (1 - kept) + 1.0 / powers * kept
+
+
+def _pair(config: RopeConfig, turns: float, head_dim: int) -> float:
+    """The pair of dimensions, as a real number, that turns so often within the trained context."""
+    return head_dim * math.log(config.original_positions / (turns * 2 * math.pi)) / (2 * math.log(config.theta))
 
 
 def rotate(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:

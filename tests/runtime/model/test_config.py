@@ -5,12 +5,13 @@ import json
 import pytest
 import torch
 import transformers
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from lmc.diagnostics import LmcError
+from lmc.runtime.batch import Row
 from lmc.runtime.model.config import read_config
 from lmc.runtime.model.load import load_model
-from lmc.runtime.model.rope import UnsupportedRope, frequencies, read_rope, rope_table
+from lmc.runtime.model.rope import frequencies, rope_table
+from lmc.runtime.model.rope_config import UnsupportedRope, read_rope
 from tests.runtime.model import tiny
 
 LLAMA = {
@@ -83,8 +84,10 @@ def test_all_faults_at_once(tmp_path):
     (dict(tie_word_embeddings="yes"), "`tie_word_embeddings`"),
     (dict(num_attention_heads=True), "`num_attention_heads` is true"),
     (dict(num_attention_heads=0), "`num_attention_heads` is 0"),
-    (dict(rope_scaling={"type": "dynamic", "factor": 2.0}), "'dynamic'"),
-    (dict(rope_scaling={"rope_type": "yarn", "factor": 2.0}), "'yarn'"),
+    (dict(rope_scaling={"type": "dynamic"}), "`rope_scaling.factor` is None"),
+    (dict(rope_scaling={"rope_type": "yarn", "factor": 2.0, "beta_fast": -1}), "`rope_scaling.beta_fast` is -1"),
+    (dict(rope_scaling={"rope_type": "yarn", "factor": 2.0, "truncate": 1}), "`rope_scaling.truncate` is 1"),
+    (dict(rope_scaling={"rope_type": "yarn", "factor": 2.0, "short_factor": [1]}), "`rope_scaling.short_factor`"),
     (dict(rope_scaling={"rope_type": "wavy"}), "'wavy'"),
     (dict(rope_scaling={"rope_type": "linear"}), "`rope_scaling.factor` is None"),
     (dict(rope_scaling={"rope_type": "linear", "factor": -2}), "`rope_scaling.factor` is -2"),
@@ -120,35 +123,44 @@ SCALINGS = [
     {"rope_type": "default"},
     {"rope_type": "linear", "factor": 4.0},
     {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 1024},
+    {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048},
+    {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048, "beta_fast": 16, "beta_slow": 2, "truncate": False,
+     "mscale": 1.2, "mscale_all_dim": 0.7},
+    {"rope_type": "yarn", "factor": 2.0, "attention_factor": 1.3},
 ]
+DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}
+LONG = 16384
 POSITIONS = [0, 100, 1000, 8192]
 
 
-def transformers_frequencies(scaling: dict) -> torch.Tensor:
-    config = transformers.LlamaConfig(hidden_size=64, num_attention_heads=1, max_position_embeddings=16384,
+def name_of(scaling: dict) -> str:
+    return "-".join(map(str, scaling.values()))
+
+
+def rotary(scaling: dict):
+    """The rotary module of transformers."""
+    config = transformers.LlamaConfig(hidden_size=64, num_attention_heads=1, max_position_embeddings=LONG,
                                       rope_parameters={"rope_theta": 500000.0, **scaling})
-    if scaling["rope_type"] == "default":
-        return transformers.models.llama.modeling_llama.LlamaRotaryEmbedding(config).inv_freq
-    return ROPE_INIT_FUNCTIONS[scaling["rope_type"]](config, "cpu")[0]
+    return transformers.models.llama.modeling_llama.LlamaRotaryEmbedding(config)
 
 
-@pytest.mark.parametrize("scaling", SCALINGS, ids=lambda s: s["rope_type"])
+@pytest.mark.parametrize("scaling", [*SCALINGS, DYNAMIC], ids=name_of)
 def test_rotary_table_equals_transformers(scaling):
-    wanted = transformers_frequencies(scaling)
+    module = rotary(scaling)
+    wanted = [table[0, :, :32] for table in module(torch.zeros(1), torch.tensor([POSITIONS]))]
     for keys in ({"rope_parameters": {"rope_theta": 500000.0, **scaling}}, {"rope_theta": 500000.0, "rope_scaling": scaling}):
-        config = read_rope(keys)
-        assert torch.equal(frequencies(config, 64), wanted)
-        cosines, sines = rope_table(config, 64, 8193)
-        angles = torch.tensor(POSITIONS)[:, None].float() * wanted
-        assert torch.equal(cosines[POSITIONS], angles.cos()) and torch.equal(sines[POSITIONS], angles.sin())
+        config = read_rope({"max_position_embeddings": LONG, **keys})
+        assert torch.equal(frequencies(config, 64), module.inv_freq)
+        for ours, theirs in zip(rope_table(config, 64, 8193), wanted):
+            assert torch.equal(ours[POSITIONS], theirs)
 
 
 def test_scalings_differ_from_one_another():
-    tables = [frequencies(read_rope({"rope_scaling": s, "rope_theta": 500000.0}), 64) for s in SCALINGS]
+    tables = [rope_table(read_rope({"rope_scaling": s, "max_position_embeddings": LONG}), 64, 300)[0] for s in SCALINGS]
     assert not any(torch.equal(a, b) for i, a in enumerate(tables) for b in tables[:i])
 
 
-@pytest.mark.parametrize("scaling", SCALINGS[:2], ids=lambda s: s["rope_type"])
+@pytest.mark.parametrize("scaling", SCALINGS[:2], ids=name_of)
 def test_rotary_frequencies_by_the_formula(scaling):
     """Against the formula in float64, not only against transformers."""
     got = frequencies(read_rope({"rope_scaling": scaling, "rope_theta": 500000.0}), 64).double()
@@ -161,13 +173,22 @@ def test_old_and_new_spelling_must_agree():
         read_rope({"rope_parameters": {"rope_type": "linear", "factor": 2.0}, "rope_scaling": {"type": "linear", "factor": 4.0}})
 
 
-@pytest.mark.parametrize("scaling", SCALINGS, ids=lambda s: s["rope_type"])
+@pytest.mark.parametrize(("scaling", "positions"), [
+    (DYNAMIC, 256), ({"type": "yarn", "factor": 4.0}, 1024), ({"type": "linear", "factor": 4.0}, 256),
+    ({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}, 256),
+])
+def test_the_longest_context(tmp_path, scaling, positions):
+    """Dynamic scaling would rotate kept keys anew beyond the trained context; yarn reaches beyond what config.json still says."""
+    assert read_config(written(tmp_path, rope_scaling=scaling)).max_positions == positions
+
+
+@pytest.mark.parametrize("scaling", [*SCALINGS, DYNAMIC], ids=name_of)
 def test_logits_at_far_positions(tmp_path, scaling):
-    """A short prompt looks right even with wrong scaling; 1,500 tokens do not."""
-    model = tiny.build("Llama", max_position_embeddings=2048, num_hidden_layers=2, rope_parameters={"rope_theta": 10000.0, **scaling})
+    """A short prompt looks right even with wrong scaling; 8,193 tokens do not."""
+    model = tiny.build("Llama", max_position_embeddings=LONG, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+                       head_dim=16, rope_parameters={"rope_theta": 10000.0, **scaling})
     ours = load_model(tiny.save(model, tmp_path))
-    ours.allocate(1500)
-    tokens = tiny.ids(1500)
-    got = ours.forward([tiny.whole(tokens, list(range(1500)))])
-    wanted = tiny.reference_logits(model, tokens)
-    assert (got - wanted).abs().max() < 1e-4 * wanted.abs().max()
+    ours.allocate(8193)
+    tokens = tiny.ids(8193)
+    got = ours.forward([Row(tokens, 0, list(range(8193)), POSITIONS)])
+    torch.testing.assert_close(got, tiny.reference_logits(model, tokens)[POSITIONS], rtol=1e-4, atol=1e-4)
