@@ -25,22 +25,43 @@ static int amx_allowed(void) {
 #endif
 }
 
-static int has_amx_bf16(void) {
+/* Asked by hand: __builtin_cpu_supports knows nothing in libraries of some clangs. */
+static int has(unsigned word, unsigned bits) { return (word & bits) == bits; }
+
+/* Whether the system keeps these registers of a thread (XCR0): it must, before the instructions may be used. */
+static int kept(unsigned registers) {
     unsigned a, b, c, d;
-    enum { AMX_BF16 = 1u << 22, AMX_TILE = 1u << 24 };
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & AMX_BF16 && d & AMX_TILE && amx_allowed();
+    enum { OSXSAVE = 1u << 27 };
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, OSXSAVE)) return 0;
+    __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    return has(a, registers);
 }
 
-static int works_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+static int works_avx2(void) {
+    unsigned a, b, c, d;
+    enum { FMA = 1u << 12, AVX2 = 1u << 5, YMM = 0x6 };
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, FMA)) return 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && has(b, AVX2) && kept(YMM);
+}
 
 static int works_avx512(void) {
-    return works_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-        && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    unsigned a, b, c, d;
+    const unsigned F = 1u << 16, DQ = 1u << 17, BW = 1u << 30, VL = 1u << 31, ZMM = 0xe6;
+    return works_avx2() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && has(b, F | DQ | BW | VL) && kept(ZMM);
 }
 
-static int works_avx512_bf16(void) { return works_avx512() && __builtin_cpu_supports("avx512bf16"); }
+static int works_avx512_bf16(void) {
+    unsigned a, b, c, d;
+    enum { AVX512_BF16 = 1u << 5 };
+    return works_avx512() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, AVX512_BF16);
+}
 
-static int works_amx(void) { return works_avx512_bf16() && has_amx_bf16(); }
+static int works_amx(void) {
+    unsigned a, b, c, d;
+    enum { AMX_BF16 = 1u << 22, AMX_TILE = 1u << 24, TILES = 0x600e6 };
+    return works_avx512_bf16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && has(d, AMX_BF16 | AMX_TILE) && kept(TILES)
+        && amx_allowed();
+}
 #endif
 
 static int works_anywhere(void) { return 1; }

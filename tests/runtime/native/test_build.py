@@ -1,5 +1,6 @@
 """Building the native library: once, whole, by key, and what is said where it cannot be."""
 
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -103,6 +104,14 @@ def test_the_sources_give_no_warning(tmp_path):
     sources = [str(path) for path in source_files() if path.suffix == ".c"]
     flags = ["-std=c11", "-O1", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
     done = subprocess.run([compiler, *flags, *sources], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(shutil.which("aarch64-linux-gnu-gcc") is None, reason="no compiler for 64-bit ARM on this machine")
+def test_the_sources_compile_for_arm(tmp_path):
+    sources = [str(path) for path in source_files() if path.suffix == ".c"]
+    flags = ["-std=c11", "-O1", "-fPIC", "-shared", "-pthread", "-Wall", "-Wextra", "-Werror"]
+    done = subprocess.run(["aarch64-linux-gnu-gcc", *flags, *sources, "-o", str(tmp_path / "lmc.so"), "-lm"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
