@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,3 +55,15 @@ class Model(Protocol):
         """Compute the rows' tokens.  Returns logits: (number of outputs over all rows in order, vocab) float32.
 
         A logit that `Row.few` asks for has the bits that it has where all are asked for."""
+
+
+class Interrupted(Exception):
+    """A forward pass was ended before its end; keys and values that it wrote are not to be used."""
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """A model whose forward pass can be ended between two layers."""
+
+    def interrupt(self) -> None:
+        """End the pass in progress, or else the next one, from any thread: `forward` raises `Interrupted`."""

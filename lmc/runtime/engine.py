@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from lmc.diagnostics import Diagnostic, LmcError, RunError
-from lmc.runtime.batch import Model, Row
+from lmc.runtime.batch import Interrupted, Interruptible, Model, Row
 from lmc.runtime.canonical import CanonicalTokens
 from lmc.runtime.constraint import TokenIndex, too_few_tokens
 from lmc.runtime.drafts import Drafts
@@ -61,10 +61,10 @@ class EngineStats:
 class Engine:
     """`slots`: size of the pool in tokens; `max_batch_tokens`: most tokens computed in a step, so the longest time that a running
     generation waits; `cache=False` computes every request from its first token; `jump`: what is done with forced text, see `Jump`;
-    `tree`: as of the scheduler."""
+    `tree`: as of the scheduler; `fork_hints=False` computes nothing before the request that reads it."""
 
     def __init__(self, model: Model, tokenizer: TokenTable, *, slots: int, policy: str = "lpm", max_batch_tokens: int = 512,
-                 cache: bool = True, jump: str = "exact", tree: RadixTree | None = None):
+                 cache: bool = True, jump: str = "exact", tree: RadixTree | None = None, fork_hints: bool = True):
         model.allocate(slots)
         self._model = model
         self._sets = TokenSets(tokenizer, model.vocab_size)
@@ -73,6 +73,7 @@ class Engine:
         self._drafts = Drafts(self._sets, self._canonical)
         self._scheduler = Scheduler(slots, policy=Policy(policy), max_batch_tokens=max_batch_tokens, cache=cache, tree=tree)
         self._live = LiveContexts(self._scheduler.tree, slots)
+        self._fork_hints = fork_hints
         self._tickets = count(1)
         self._open: dict[int, Request] = {}
         self._events: list[Event] = []
@@ -146,14 +147,21 @@ class Engine:
         if request is not None:
             self._fail(request, cancelled(), request.computed)
 
+    def interrupt(self) -> None:
+        """End the forward pass in progress where the model can, from any thread: what was in it is cancelled."""
+        if isinstance(self._model, Interruptible):
+            self._model.interrupt()
+
     def hint(self, hint: Hint) -> None:
         """Take over what a program tells of its contexts; see `lmc.runtime.hints`.  A prefill ends with a `DoneEvent` of its handle,
         or with none where there is nothing to compute."""
         if not self._scheduler.cache:
             return
         match hint:
-            case Prefill(handle, ids):
+            case Prefill(handle, ids) if self._fork_hints:
                 self._prefill(handle, ids)
+            case Prefill(handle, ids):
+                self._live.keep(handle, ids, None)
             case Keep(handle, ids, next_use):
                 self._live.keep(handle, ids, next_use)
             case Release(handle):
@@ -207,8 +215,11 @@ class Engine:
         rows = [_row(request) for request in batch]
         try:
             logits = self._model.forward(rows)
+        except Interrupted:
+            self._abandon(batch, cancelled())
+            return []
         except Exception as error:
-            self._abandon(batch, error)
+            self._abandon(batch, _model_failed(error))
             return []
         self._steps += 1
         self._computed += sum(len(row.tokens) for row in rows)
@@ -347,10 +358,10 @@ class Engine:
         if isinstance(request.work, Prefilling) and request.work.finished:
             self._live.keep(request.ticket, tuple(request.ids), None)
 
-    def _abandon(self, batch: list[Request], error: Exception) -> None:
+    def _abandon(self, batch: list[Request], error: RunError) -> None:
         for request in batch:
             del self._open[request.ticket]
-            self._events.append(FailedEvent(request.ticket, _model_failed(error)))
+            self._events.append(FailedEvent(request.ticket, error))
         self._scheduler.abandon(batch)
 
     def _in_this_step(self, error: RunError) -> RunError:

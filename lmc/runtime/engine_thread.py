@@ -89,11 +89,12 @@ class EngineThread:
         self._commands.put(_Hint(hint))
 
     def close(self) -> None:
-        """End the thread after the step under way; open requests fail with kind "cancelled".  Twice is harmless."""
+        """End the thread, in the middle of a step where the model can; open requests fail with kind "cancelled".  Twice is harmless."""
         with self._lock:
             if self._end is None:
                 self._end = cancelled()
                 self._commands.put(_Close())
+                self._engine.interrupt()
         if threading.current_thread() is not self._thread:
             self._thread.join()
 

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from lmc.diagnostics import RunError
+from lmc.runtime.batch import Interrupted
 from lmc.runtime.dry import DryModel, dry_tokenizer
 from lmc.runtime.engine import Engine
 from lmc.runtime.engine_thread import EngineThread
@@ -120,6 +121,32 @@ def test_close_fails_what_is_open_and_what_is_still_in_the_queue():
         assert isinstance(event, FailedEvent) and event.error.kind == "cancelled"
     thread.close()
     thread.cancel(running)
+
+
+class LongModel(DryModel):
+    """Its passes end only when they are interrupted."""
+
+    def __init__(self):
+        super().__init__()
+        self.reached, self.end = threading.Event(), threading.Event()
+
+    def interrupt(self):
+        self.end.set()
+
+    def forward(self, rows):
+        self.reached.set()
+        assert self.end.wait(20), "nobody interrupted the pass"
+        raise Interrupted("between two layers")
+
+
+def test_close_interrupts_the_step_in_progress():
+    model = LongModel()
+    thread, inbox = start(model)
+    ticket = thread.submit(ask("a long prompt"))
+    assert model.reached.wait(20)
+    thread.close()
+    (end,) = inbox.wait(ticket)
+    assert isinstance(end, FailedEvent) and end.error.kind == "cancelled"
 
 
 def test_a_cancelled_request_ends_within_two_steps_and_the_others_go_on():

@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmc.runtime.batch import Model, Row
+from lmc.runtime.batch import Interruptible, Model, Row
 from lmc.runtime.model.load import DTYPES, check_model, expected_shapes, load_model
 
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ class LazyModel:
             model.allocate(self._slots)
             self._model = model
         return self._model.forward(rows)
+
+    def interrupt(self) -> None:
+        """As the model's own, where it has it and the weights are there."""
+        if isinstance(self._model, Interruptible):
+            self._model.interrupt()
 
 
 def lazy_model(folder: Path, *, dtype: str = "float32", kernels: str = "torch", cache: Path | None = None) -> LazyModel:

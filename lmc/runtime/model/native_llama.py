@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import torch
 
-from lmc.runtime.batch import Row
+from lmc.runtime.batch import Interrupted, Row
 from lmc.runtime.model.config import ModelConfig
 from lmc.runtime.model.large_memory import Recycled, zeros
 from lmc.runtime.model.packed import LANES, Packed
@@ -53,10 +53,6 @@ class PackedWeights:
     layers: list[PackedLayer]
     final_norm: torch.Tensor
     head: Packed
-
-
-class Interrupted(Exception):
-    """The step was ended between two layers by `NativeLlama.interrupt`; its keys and values are not to be used."""
 
 
 class NativeLlama:
@@ -127,7 +123,7 @@ class NativeLlama:
         return logits
 
     def interrupt(self) -> None:
-        """End the step in progress between two layers, from any thread: its `forward` raises `Interrupted`."""
+        """End the pass in progress between two layers, or else the next one, from any thread."""
         if self._engine is not None:
             self.library.cancel(self._engine)
 

@@ -76,7 +76,7 @@ int lmc_level_works(int number);
 lmc_engine *lmc_open(const lmc_model *model, int level, int threads);
 void lmc_close(lmc_engine *engine);
 int lmc_run(lmc_engine *engine, const lmc_step *step);
-/* Ends the step in progress between two layers, from any thread; the next step runs again. */
+/* Ends the step in progress between two layers, or else the next one, from any thread; steps after that run again. */
 void lmc_cancel(lmc_engine *engine);
 
 #endif

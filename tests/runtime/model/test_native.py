@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from lmc.embed import cache_folder
-from lmc.runtime.batch import Row
+from lmc.runtime.batch import Interrupted, Row
 from lmc.runtime.model.load import load_model
-from lmc.runtime.model.native_llama import Interrupted
 from tests.runtime.model import tiny
 from tests.runtime.model.native import levels, needs_compiler
 
