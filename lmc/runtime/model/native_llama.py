@@ -72,7 +72,7 @@ class NativeLlama:
 
     def slot_bytes(self) -> int:
         """Bytes of keys and values of one token over all layers."""
-        return self.config.layers * 2 * self.config.kv_heads * self.config.head_dim * self.dtype.itemsize
+        return self.config.slot_bytes(self.dtype.itemsize)
 
     def allocate(self, slots: int) -> None:
         """Make the pool, once: keys and values of `slots` tokens in each layer.  Raises `MemoryError`."""
