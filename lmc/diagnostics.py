@@ -12,7 +12,7 @@ A diagnostic is data; `render` is its one form for people.  This file does not k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -113,11 +113,12 @@ def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def render_all(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> str:
     """All diagnostics in order of place, a blank line between two."""
-    return "\n\n".join(render(d, sources.get(d.span.file) if d.span else None) for d in in_order(diagnostics))
+    lines = {file: text.split("\n") for file, text in sources.items()}
+    return "\n\n".join(render(d, lines.get(d.span.file) if d.span else None) for d in in_order(diagnostics))
 
 
-def render(diagnostic: Diagnostic, source: str | None) -> str:
-    """The form for people.  Without `source` the lines with the caret are left out."""
+def render(diagnostic: Diagnostic, source: Sequence[str] | None) -> str:
+    """The form for people.  `source`: the lines of the file; without them those with the caret are left out."""
     lines = [f"{diagnostic.severity.value}[{diagnostic.code}]: {diagnostic.message}"]
     margin = ""
     if diagnostic.span is not None:
@@ -137,9 +138,9 @@ def render(diagnostic: Diagnostic, source: str | None) -> str:
 _MAX_LINE = 160
 
 
-def _excerpt(diagnostic: Diagnostic, source: str, margin: str) -> list[str]:
+def _excerpt(diagnostic: Diagnostic, source: Sequence[str], margin: str) -> list[str]:
     span = diagnostic.span
-    text = _line(source, span.line)
+    text = source[span.line - 1].rstrip("\r") if span.line <= len(source) else ""
     width = span.end_column - span.column if span.end_line == span.line else len(text) + 1 - span.column
     start = span.column - 1
     if len(text) > _MAX_LINE:
@@ -151,13 +152,3 @@ def _excerpt(diagnostic: Diagnostic, source: str, margin: str) -> list[str]:
     pad = "".join("\t" if c == "\t" else " " for c in text[:start])
     caret = "^" * max(1, width)
     return [f"{margin} |", f"{span.line} | {text}", f"{margin} | {pad}{caret} {diagnostic.label}".rstrip()]
-
-
-def _line(source: str, number: int) -> str:
-    start = 0
-    for _ in range(number - 1):
-        start = source.find("\n", start) + 1
-        if start == 0:
-            return ""
-    end = source.find("\n", start)
-    return source[start : end if end >= 0 else len(source)].rstrip("\r")

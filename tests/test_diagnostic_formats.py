@@ -62,7 +62,7 @@ def test_check_prints_them(tmp_path, monkeypatch, capsys):
 def test_rendering_a_long_line_is_cut_around_the_caret():
     source = "x = \"" + "a" * 100_000 + "${y}\"\n"
     column = source.index("y}") + 1
-    shown = render(Diagnostic("E0201", "undefined name `y`", Span("a.lmp", 1, column, 1, column + 1)), source)
+    shown = render(Diagnostic("E0201", "undefined name `y`", Span("a.lmp", 1, column, 1, column + 1)), source.split("\n"))
     assert len(shown) < 600
     lines = shown.splitlines()
     assert lines[-2][lines[-1].index("^")] == "y"

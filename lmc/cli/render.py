@@ -17,7 +17,7 @@ from lmc.cli.exits import OK
 from lmc.cli.opening import extern_functions, model_options, run_options
 from lmc.cli.program_command import ProgramCommand
 from lmc.cli.roots import root_option
-from lmc.diagnostics import render as render_diagnostic
+from lmc.diagnostics import render_all
 
 if TYPE_CHECKING:
     from lmc.backend.program import FunctionCode, ParameterInfo, Program
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _HELP = "Show the prompts of a function up to where it needs the model."
 # What has no meaning where nothing is computed.
-_OF_WEIGHTS = ("dtype", "kernels", "deterministic", "pool_tokens", "jump")
+_OF_WEIGHTS = ("dtype", "kernels", "deterministic", "pool_tokens", "jump", "policy", "without")
 
 
 @click.command("render", add_help_option=False, short_help="Show prompts.", help=_HELP,
@@ -91,6 +91,6 @@ def _write(rendering: Rendering, given: dict[str, Any]) -> None:
 
 def _say_stops(rendering: Rendering, program: Program, code: FunctionCode) -> None:
     for stop in rendering.stops:
-        click.echo(render_diagnostic(stop, program.sources.get(stop.span.file) if stop.span else None), err=True)
+        click.echo(render_all([stop], program.sources), err=True)
     if rendering.returned:
         click.echo(f"`{code.name}` returns without asking the model", err=True)

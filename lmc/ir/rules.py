@@ -175,9 +175,10 @@ def _template(op: ops.Template | ops.Speculate, tables: Tables) -> _Problems:
     if any(inner.context is not context for inner, context in zip(chain, before)):
         yield "has ops that do not go on from the one before"
     values = tuple(r for gen in gens for r in gen.results[1:])
+    own = frozenset(values)
     if not isinstance(end, ops.Yield) or tuple(end.values) != (before[-1], *values):
         yield "does not yield its last context and the values of its generations"
-    if any(operand in values for inner in inside for operand in operands(inner)):
+    if any(operand in own for inner in inside for operand in operands(inner)):
         yield "has a text or option that one of its own generations gives"
 
 

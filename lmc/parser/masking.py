@@ -47,7 +47,7 @@ _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 class Scanner:
     """Reads the file once, left to right; a hole is read by the same methods, one level down."""
 
-    __slots__ = ("text", "places", "diagnostics", "comments", "depth", "holes", "fatal")
+    __slots__ = ("text", "places", "diagnostics", "comments", "depth", "holes", "fatal", "last_fatal")
 
     def __init__(self, text: str, places: Places):
         self.text = text
@@ -58,11 +58,18 @@ class Scanner:
         self.holes = 0
         self.fatal: list[int] = []
         """Offsets of mistakes that make their item unreadable."""
+        self.last_fatal = -1
+        """The largest of them."""
 
     def error(self, code: str, message: str, start: int, end: int, label: str, help: str, *, fatal: bool = True) -> None:
         self.diagnostics.append(Diagnostic(code, message, self.places.span(start, end), label, help))
         if fatal:
-            self.fatal.append(start)
+            self.spoil(start)
+
+    def spoil(self, offset: int) -> None:
+        """The item at `offset` cannot be read."""
+        self.fatal.append(offset)
+        self.last_fatal = max(self.last_fatal, offset)
 
     def code(self, start: int, hole: _Hole | None) -> Code:
         """Code from `start` to the end of the file, or to the `}` that closes `hole`, whose `end` is then set."""
@@ -341,11 +348,11 @@ class _CodeScan:
     def _unclosed_bracket(self) -> None:
         scanner = self.scanner
         opener = self.brackets[-1]
-        if not any(offset > opener for offset in scanner.fatal):
+        if scanner.last_fatal <= opener:
             char = scanner.text[opener]
             scanner.error("E0006", f"`{char}` is not closed", opener, opener + 1, "it is opened here",
                           f"close it with `{_CLOSERS[char]}`")
-        scanner.fatal.append(opener)
+        scanner.spoil(opener)
         scanner.depth -= len(self.brackets)
         self.brackets.clear()
 

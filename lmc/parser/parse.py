@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from lark import UnexpectedInput
+from lark import Tree, UnexpectedInput
 
 from lmc.diagnostics import Diagnostic, Span
 from lmc.parser import words
@@ -62,7 +62,7 @@ def parse_file(path: str, text: str) -> ParseResult:
 
 
 class _ItemParser:
-    __slots__ = ("text", "places", "layout", "report", "reserved", "string_starts")
+    __slots__ = ("text", "places", "layout", "report", "reserved", "string_starts", "hole_trees")
 
     def __init__(self, text: str, places: Places, layout: Layout):
         self.text = text
@@ -71,6 +71,8 @@ class _ItemParser:
         self.report = layout.diagnostics
         self.reserved = ReservedWords()
         self.string_starts = list(layout.code.strings)
+        self.hole_trees: dict[str, Tree] = {}
+        """Of holes by what they hold: places in a tree count from its start, so a text that shows one name often parses it once."""
 
     def items(self) -> list[Item]:
         return [self._item(source) for source in self.layout.items]
@@ -102,11 +104,12 @@ class _ItemParser:
     def _hole(self, hole: HoleSource) -> Hole | None:
         code = hole.code
         try:
-            tree = parse_tree(code.masked, "hole")
+            tree = self.hole_trees.get(code.masked) or parse_tree(code.masked, "hole")
         except UnexpectedInput as error:
             failure = Failure.of(error, code.masked)
             self.report.append(explain(failure, code.start, self.places, hole=(hole.start, hole.end)))
             return None
+        self.hole_trees[code.masked] = tree
         value = build(self._builder(code, code.start), tree)
         span = self.places.span(hole.start, hole.end)
         if isinstance(value, Hole):

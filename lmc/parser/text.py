@@ -123,7 +123,9 @@ class _TextBuilder:
     def _piece(self, run: tuple[int, int], cuts: list[tuple[int, int]]) -> TextPiece | None:
         start, end = run
         chunks, at = [], start
-        for cut_start, cut_end in cuts[bisect_left(cuts, (start, start)) :] if cuts else ():
+        # By index: a slice of the cuts for each run would make a long text with many holes quadratic.
+        for index in range(bisect_left(cuts, (start, start)), len(cuts)):
+            cut_start, cut_end = cuts[index]
             if cut_start >= end:
                 break
             chunks.append(self._unescape(at, cut_start))

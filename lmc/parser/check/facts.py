@@ -33,7 +33,7 @@ class Facts:
 
     __slots__ = (
         "sources", "diagnostics", "expr_types", "types_of", "symbols", "calls", "matches", "patterns", "forks", "constants",
-        "values", "conversions", "part_uses", "generating_parts", "reads", "seen",
+        "values", "conversions", "part_uses", "generating_parts", "reads", "seen", "split_sources",
     )
 
     def __init__(self) -> None:
@@ -53,6 +53,13 @@ class Facts:
         self.generating_parts: dict[FunctionSymbol, Span] = {}
         self.reads: set[LocalSymbol] = set()
         self.seen: set[tuple[str, Span | None]] = set()
+        self.split_sources: dict[str, list[str]] = {}
+
+    def lines(self, file: str) -> list[str]:
+        """The lines of a source, split once."""
+        if file not in self.split_sources:
+            self.split_sources[file] = self.sources[file].split("\n")
+        return self.split_sources[file]
 
     def error(self, code: str, message: str, at: ast.Node | Span, label: str = "", help: str | None = None,
               notes: tuple[str, ...] = ()) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from lmc.diagnostics import Span
@@ -50,34 +51,36 @@ def warn_about_body(body: Body, statements: tuple[ast.Stmt, ...]) -> None:
 
 # ---------------------------------------------------------------- W103, W101, W102
 
-_BRACED = re.compile(r"(?<![$\w{])\{([^\W\d]\w*)\}(?!\})")
+_IN_BRACES = re.compile(r"\{([^\W\d]\w*)\}")
+_BRACED = re.compile(rf"(?<![$\w{{]){_IN_BRACES.pattern}(?!\}})")
 
 
 def _missing_dollar(body: Body, piece: ast.TextPiece) -> set[str]:
     """Warn, and give the names that were meant to be shown."""
-    meant: set[str] = set()
     names = body.scopes[0].names
-    for found in _BRACED.finditer(piece.text):
-        if found[1] in names:
-            meant.add(found[1])
-            body.facts.warn("W103", f"`{{{found[1]}}}` is plain text: braces alone interpolate nothing",
-                            _within(body, piece, found),
-                            "shown as it stands", f"write `${{{found[1]}}}` to show the value of `{found[1]}`")
-    return meant
+    meant = {found.start(): found[1] for found in _BRACED.finditer(piece.text) if found[1] in names}
+    if not meant:
+        return set()
+    places = _written(piece.span, body.facts.lines(piece.span.file))
+    for found in _IN_BRACES.finditer(piece.text):
+        # The same occurrence in the source as in the text, since escapes and dedent move columns but not what braces hold.
+        place = next(places.get(found[1], iter(())), piece.span)
+        if found.start() in meant:
+            body.facts.warn("W103", f"`{found[0]}` is plain text: braces alone interpolate nothing", place,
+                            "shown as it stands", f"write `${found[0]}` to show the value of `{found[1]}`")
+    return set(meant.values())
 
 
-def _within(body: Body, piece: ast.TextPiece, found: re.Match[str]) -> Span:
-    """The place in the source: the same occurrence there, since escapes and dedent move columns but not what braces hold."""
-    span = piece.span
-    count = piece.text[: found.start()].count(found[0])
-    lines = body.facts.sources[span.file].split("\n")
+def _written(span: Span, lines: list[str]) -> dict[str, Iterator[Span]]:
+    """The places of each `{name}` in the source, in order."""
+    places: dict[str, list[Span]] = defaultdict(list)
     for number in range(span.line, span.end_line + 1):
-        column = span.column - 1 if number == span.line else 0
-        while (column := lines[number - 1].find(found[0], column)) >= 0:
-            if count == 0:
-                return Span(span.file, number, column + 1, number, column + 1 + len(found[0]))
-            count, column = count - 1, column + len(found[0])
-    return span
+        line = lines[number - 1]
+        start = span.column - 1 if number == span.line else 0
+        end = span.end_column - 1 if number == span.end_line else len(line)
+        for found in _IN_BRACES.finditer(line, start, end):
+            places[found[1]].append(Span(span.file, number, found.start() + 1, number, found.end() + 1))
+    return {name: iter(spans) for name, spans in places.items()}
 
 
 def _pieces(body: Body, statements: tuple[ast.Stmt, ...]) -> Iterator[ast.TextPiece | ast.Call | None]:

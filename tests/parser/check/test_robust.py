@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lmc.diagnostics import render_all
 from lmc.parser.check import check
 from tests.parser.check.program import checked, codes
 from tests.processor_time import processor_seconds
@@ -60,6 +61,26 @@ def test_a_large_program_is_checked_in_linear_time(tmp_path):
 
     small, large = seconds(100), seconds(400)
     assert large < 10 * small + 0.5, (small, large)
+
+
+@pytest.mark.parametrize("shape", [
+    # A block string with many holes, names in braces that were meant to be holes, what is not closed in every item.
+    ('def f(x: str) -> str:\n    return """\n', "        a ${x}, ${x + x}${# no }\n", '        """\n'),
+    ('def f(x: str) -> str:\n    return "', "{x} ${x} ", '"\n'),
+    ("", 'def f() -> str:\n    return "${x\n\n', ""), ("", "def f() -> str:\n    return (1\n\n", ""),
+])
+def test_time_is_linear_in_what_is_written_many_times(tmp_path, shape):
+    before, again, after = shape
+
+    def seconds(count: int) -> float:
+        def work():
+            found = checked(tmp_path, before + again * count + after)
+            render_all(found.diagnostics, found.sources)
+
+        return processor_seconds(work, runs=2)
+
+    small, large = seconds(300), seconds(2400)
+    assert large < 3 * 8 * small, (small, large)
 
 
 def test_deep_expressions_give_a_diagnostic_or_a_result(tmp_path):
