@@ -6,6 +6,7 @@
 The queries of a step are planned into tiles once and attended layer by layer.  A tile is a rectangle (rows, queries, keys), so that
 rows of about the same length share one call.  With `exact_rows` tiles stand at fixed absolute positions and have fixed shapes, so
 that the bits of a query depend on nothing but its position, its keys and its values: not on neighbours, not on chunking.
+With a window a query sees the last tokens only; keys before the window of a tile's first query are not read.
 This file does not know models; slots are handed to it.
 """
 
@@ -27,7 +28,7 @@ class Tile:
 
     tokens: (rows * queries,) which token of the step each query is (a position that is not in this step repeats a neighbour)
     kept: (real,) which of those are real, or None where all are
-    slots: (rows * keys,) pool slots; padding repeats the row's own first slot, so that no row ever reads a stranger's numbers
+    slots: (rows * keys,) pool slots; padding repeats a slot of the row itself, so that no row ever reads a stranger's numbers
     mask: (rows, 1, queries * group, keys), 0 where the query sees the key and -inf elsewhere, or None where all is seen
     shape: (rows, queries, keys)
     """
@@ -41,14 +42,15 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Positions `first … first + queries - 1` of one row over its first `keys` slots; `token` is the token at `first`, which may
-    lie before the row's tokens of this step (`begin` is the first that does not)."""
+    """Positions `first … first + queries - 1` of one row over `keys` of its slots from `first_key` on; `token` is the token at
+    `first`, which may lie before the row's tokens of this step (`begin` is the first that does not)."""
 
     row: Row
     token: int
     first: int
     begin: int
     queries: int
+    first_key: int
     keys: int
 
 
@@ -65,18 +67,20 @@ _TILE_BYTES = 8 << 20
 _PADDING = 1.25
 
 
-def plan_tiles(rows: list[Row], *, group: int, dtype: torch.dtype, slot_bytes: int, exact_rows: bool = False) -> list[Tile]:
+def plan_tiles(rows: list[Row], *, group: int, dtype: torch.dtype, slot_bytes: int, exact_rows: bool = False,
+               window: int | None = None) -> list[Tile]:
     """The tiles that cover every token of `rows`, in the flattened order of a step.
 
     group: query heads per key head; dtype: of queries and pool
     slot_bytes: bytes of keys and values of one slot in one layer; bounds a tile
+    window: how many tokens a query sees, its own included; None for all
     """
     pieces = []
     token = 0
     for row in rows:
-        pieces += _exact_pieces(row, token) if exact_rows else _pieces(row, token)
+        pieces += _exact_pieces(row, token, window) if exact_rows else _pieces(row, token, window)
         token += len(row.tokens)
-    return [_tile(alike, group, dtype) for alike in _groups(pieces, slot_bytes, exact_rows)]
+    return [_tile(alike, group, dtype, window) for alike in _groups(pieces, slot_bytes, exact_rows)]
 
 
 def attend(q: torch.Tensor, pool_k: torch.Tensor, pool_v: torch.Tensor, tiles: list[Tile], *, scale: float) -> torch.Tensor:
@@ -118,18 +122,24 @@ def _gather(pool: torch.Tensor, tile: Tile) -> torch.Tensor:
     return pool.view(slots, kv_heads * head_dim).index_select(0, tile.slots).view(rows, keys, kv_heads, head_dim)
 
 
-def _pieces(row: Row, token: int) -> Iterator[_Piece]:
+def _pieces(row: Row, token: int, window: int | None) -> Iterator[_Piece]:
     for done in range(0, len(row.tokens), _QUERIES):
         queries = min(_QUERIES, len(row.tokens) - done)
         first = row.start + done
-        yield _Piece(row, token + done, first, first, queries, first + queries)
+        first_key = _first_key(first, window)
+        yield _Piece(row, token + done, first, first, queries, first_key, first + queries - first_key)
 
 
-def _exact_pieces(row: Row, token: int) -> Iterator[_Piece]:
+def _exact_pieces(row: Row, token: int, window: int | None) -> Iterator[_Piece]:
     end = row.start + len(row.tokens)
     for first in range(row.start - row.start % _EXACT_QUERIES, end, _EXACT_QUERIES):
         keys = -(-(first + _EXACT_QUERIES) // _EXACT_KEYS) * _EXACT_KEYS
-        yield _Piece(row, token + first - row.start, first, max(first, row.start), _EXACT_QUERIES, keys)
+        first_key = _first_key(first, window) // _EXACT_KEYS * _EXACT_KEYS
+        yield _Piece(row, token + first - row.start, first, max(first, row.start), _EXACT_QUERIES, first_key, keys - first_key)
+
+
+def _first_key(position: int, window: int | None) -> int:
+    return 0 if window is None else max(0, position - window + 1)
 
 
 def _groups(pieces: list[_Piece], slot_bytes: int, exact_rows: bool) -> Iterator[list[_Piece]]:
@@ -147,11 +157,11 @@ def _groups(pieces: list[_Piece], slot_bytes: int, exact_rows: bool) -> Iterator
         yield group
 
 
-def _tile(pieces: list[_Piece], group: int, dtype: torch.dtype) -> Tile:
+def _tile(pieces: list[_Piece], group: int, dtype: torch.dtype, window: int | None) -> Tile:
     queries, keys = pieces[0].queries, pieces[-1].keys
     slots = np.empty((len(pieces), keys), np.int64)
     for own, piece in zip(slots, pieces):
-        there = piece.row.slots[:keys]
+        there = piece.row.slots[piece.first_key : piece.first_key + keys]
         own[: len(there)] = there
         own[len(there) :] = there[0]
     # positions: (rows, queries)
@@ -162,11 +172,14 @@ def _tile(pieces: list[_Piece], group: int, dtype: torch.dtype) -> Tile:
     real = (positions >= begin) & (positions <= last)
     kept = None if real.all() else torch.from_numpy(np.flatnonzero(real))
     tokens = torch.from_numpy((np.clip(positions, begin, last) + shift).ravel())
-    mask = _mask(positions, keys, group, dtype)
+    key_positions = np.array([piece.first_key for piece in pieces])[:, None] + np.arange(keys)
+    mask = _mask(positions, key_positions, group, dtype, window)
     return Tile(tokens, kept, torch.from_numpy(slots.ravel()), mask, (len(pieces), queries, keys))
 
 
-def _mask(positions: np.ndarray, keys: int, group: int, dtype: torch.dtype) -> torch.Tensor | None:
-    # positions: (rows, queries) of the queries -> (rows, 1, queries * group, keys)
-    hidden = torch.from_numpy(np.arange(keys) > np.repeat(positions, group, axis=1)[:, :, None])
+def _mask(positions: np.ndarray, key_positions: np.ndarray, group: int, dtype: torch.dtype,
+          window: int | None) -> torch.Tensor | None:
+    # positions: (rows, queries) of the queries; key_positions: (rows, keys) -> (rows, 1, queries * group, keys)
+    ahead = key_positions[:, None, :] - np.repeat(positions, group, axis=1)[:, :, None]
+    hidden = torch.from_numpy(ahead > 0 if window is None else (ahead > 0) | (ahead <= -window))
     return torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, float("-inf"))[:, None] if hidden.any() else None

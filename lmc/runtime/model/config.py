@@ -15,6 +15,7 @@ from typing import Any
 
 from lmc.diagnostics import Diagnostic, LmcError
 from lmc.runtime.model.rope_config import RopeConfig, UnsupportedRope, read_rope
+from lmc.runtime.model.windows import UnsupportedWindow, read_windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class ModelConfig:
     qkv_bias, output_bias, mlp_bias: whether these products have a bias
     qk_norm: whether queries and keys are normalised per head before rotation (Qwen3)
     tied: whether the output matrix is the embedding
+    windows: for each layer how many tokens a query sees, its own included, or None where it sees all
     """
 
     family: str
@@ -43,6 +45,12 @@ class ModelConfig:
     mlp_bias: bool
     qk_norm: bool
     tied: bool
+    windows: tuple[int | None, ...]
+
+    @property
+    def window(self) -> int | None:
+        """The window of the layers that have one."""
+        return next((window for window in self.windows if window is not None), None)
 
     def slot_bytes(self, item_bytes: int) -> int:
         """Bytes of keys and values of one token over all layers; `item_bytes`: of one number."""
@@ -56,18 +64,18 @@ _ARCHITECTURES = {
 # Read by this file, beside `model_type` and `architectures`.
 _USED = frozenset({
     "attention_bias", "head_dim", "hidden_act", "hidden_size", "intermediate_size", "layer_types", "max_position_embeddings",
-    "mlp_bias", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "partial_rotary_factor", "quantization_config",
+    "max_window_layers", "mlp_bias", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "partial_rotary_factor", "quantization_config",
     "rms_norm_eps", "rope_interleaved", "rope_parameters", "rope_scaling", "rope_theta", "sliding_window", "tie_word_embeddings",
     "use_sliding_window", "vocab_size", "model_type", "architectures",
 })
 
 # Names, training, caching and bookkeeping; token ids belong to the tokenizer.  `pretraining_tp` splits a product without changing
-# it; `max_window_layers` matters only with `use_sliding_window`, which is refused.
+# it.
 _IRRELEVANT = frozenset({
     "_name_or_path", "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "attention_dropout",
     "attn_implementation", "auto_map", "bos_token_id", "chunk_size_feed_forward", "dtype", "eos_token_id", "finetuning_task",
     "gradient_checkpointing", "id2label", "initializer_range", "is_decoder", "is_encoder_decoder", "is_llama_config", "label2id",
-    "max_window_layers", "name_or_path", "output_attentions", "output_hidden_states", "pad_token_id", "pretraining_tp",
+    "name_or_path", "output_attentions", "output_hidden_states", "pad_token_id", "pretraining_tp",
     "problem_type", "return_dict", "task_specific_params", "tokenizer_class", "torch_dtype", "transformers.js_config",
     "transformers_version", "unsloth_fixed", "unsloth_version", "use_cache",
 })
@@ -82,7 +90,7 @@ def read_config(folder: Path) -> ModelConfig:
     if family is None:
         raise LmcError(reader.faults)
     config = _shape(reader, family)
-    _refuse_what_is_not_done(reader, family, config)
+    _refuse_what_is_not_done(reader, family)
     for key in sorted(set(keys) - _USED - _IRRELEVANT):
         reader.fault("E0812", f"unknown key `{key}` (value {_shown(keys[key])})",
                      "lmc does not know whether it changes results; remove it from config.json if you are sure that it does not")
@@ -171,14 +179,16 @@ def _shape(reader: _Reader, family: str) -> ModelConfig:
         reader.fault("E0811", f"`head_dim` is {head_dim}, expected an even number")
     rope = _rope(reader)
     max_positions = rope.longest(reader.count("max_position_embeddings"))
+    layers = reader.count("num_hidden_layers")
     bias = reader.flag("attention_bias", family == "qwen2")
     return ModelConfig(
         family=family, vocab_size=reader.count("vocab_size"), hidden=hidden, intermediate=reader.count("intermediate_size"),
-        layers=reader.count("num_hidden_layers"), heads=heads, kv_heads=kv_heads, head_dim=head_dim, max_positions=max_positions,
+        layers=layers, heads=heads, kv_heads=kv_heads, head_dim=head_dim, max_positions=max_positions,
         norm_eps=reader.number("rms_norm_eps", 1e-6), rope=rope,
         # Qwen2 has the bias on queries, keys and values always, and never on the output, whatever a stray key says.
         qkv_bias=bias or family == "qwen2", output_bias=bias and family != "qwen2", mlp_bias=reader.flag("mlp_bias", False),
         qk_norm=family == "qwen3", tied=reader.flag("tie_word_embeddings", False),
+        windows=_windows(reader, family, layers, max_positions),
     )
 
 
@@ -190,10 +200,18 @@ def _rope(reader: _Reader) -> RopeConfig:
         return RopeConfig(theta=10000.0)
 
 
-def _refuse_what_is_not_done(reader: _Reader, family: str, config: ModelConfig) -> None:
+def _windows(reader: _Reader, family: str, layers: int, max_positions: int) -> tuple[int | None, ...]:
+    try:
+        return read_windows(reader.keys, family, layers, max_positions)
+    except UnsupportedWindow as error:
+        reader.fault("E0811", str(error))
+        return (None,) * layers
+
+
+def _refuse_what_is_not_done(reader: _Reader, family: str) -> None:
     """Keys whose usual value does nothing and whose other values would need code that is not here."""
     keys = reader.keys
-    inert = {"rope_interleaved": (False,), "use_sliding_window": (False,), "partial_rotary_factor": (1,), "quantization_config": ()}
+    inert = {"rope_interleaved": (False,), "partial_rotary_factor": (1,), "quantization_config": ()}
     if family in ("qwen2", "mistral"):
         inert["attention_bias"] = (family == "qwen2",)
     if family != "llama":
@@ -203,25 +221,6 @@ def _refuse_what_is_not_done(reader: _Reader, family: str, config: ModelConfig) 
             reader.fault("E0811", f"`{key}` = {_shown(keys[key])} is not supported for {family} models")
     if keys.get("hidden_act") not in (None, "silu", "swish"):
         reader.fault("E0811", f"`hidden_act` is {_shown(keys['hidden_act'])}, expected \"silu\"")
-    types = keys.get("layer_types")
-    if types is not None and types != ["full_attention"] * config.layers:
-        reader.fault("E0811", f"`layer_types` is {_shown(types)}, expected \"full_attention\" for each of {config.layers} layers")
-    _refuse_window(reader, family, config)
-
-
-def _refuse_window(reader: _Reader, family: str, config: ModelConfig) -> None:
-    window = reader.keys.get("sliding_window")
-    # Qwen's window is switched off unless `use_sliding_window` is set, and that is refused.
-    if window is None or family.startswith("qwen"):
-        return
-    if isinstance(window, bool) or not isinstance(window, int):
-        reader.fault("E0811", f"`sliding_window` is {_shown(window)}, expected null or a whole number")
-    elif window < config.max_positions:
-        reader.fault(
-            "E0811", f"`sliding_window` {window} is shorter than `max_position_embeddings` {config.max_positions}",
-            f"sliding windows are not supported; with `max_position_embeddings` set to {window} in config.json the model runs "
-            "exactly, with that context length",
-        )
 
 
 def _shown(value: object) -> str:

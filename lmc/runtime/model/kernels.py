@@ -65,8 +65,17 @@ def fallback_warning(kernels: Kernels) -> Diagnostic | None:
 
 def missing_feature(config: ModelConfig) -> str | None:
     """What the model has and the native step lacks."""
+    if (lacking := only_in_torch(config)) is not None:
+        return f"{lacking}, which only torch computes"
     if config.head_dim > _LONGEST_HEAD:
         return f"the model's heads have {config.head_dim} numbers, the native step has room for {_LONGEST_HEAD}"
+    return None
+
+
+def only_in_torch(config: ModelConfig) -> str | None:
+    """What the model has that neither the native step nor the kernels for GPUs have."""
+    if config.window is not None:
+        return f"layers of the model see only the last {config.window} tokens"
     return None
 
 

@@ -41,12 +41,13 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What all layers of one forward pass share.  cosines, sines: (tokens, 1, head_dim / 2); new_slots: (tokens,)."""
+    """What all layers of one forward pass share.  cosines, sines: (tokens, 1, head_dim / 2); new_slots: (tokens,); tiles: by the
+    layer's window."""
 
     cosines: torch.Tensor
     sines: torch.Tensor
     new_slots: torch.Tensor
-    tiles: list[Tile]
+    tiles: dict[int | None, list[Tile]]
 
 
 class Llama:
@@ -89,7 +90,7 @@ class Llama:
         # The residual stream stays in float32 under bfloat16 weights: it costs nothing beside the products and halves the error.
         x = self.embedding.index_select(0, ids).float()
         for number, layer in enumerate(self.layers):
-            x = self._layer(layer, x, self.pool_k[number], self.pool_v[number], step)
+            x = self._layer(number, layer, x, step)
         wanted = torch.from_numpy(_outputs(rows))
         x = rms_norm(x.index_select(0, wanted), self.final_norm, self.config.norm_eps)
         if len(wanted) == 0:
@@ -100,24 +101,25 @@ class Llama:
         positions = torch.from_numpy(np.concatenate([np.arange(row.start, row.start + len(row.tokens)) for row in rows]))
         new_slots = torch.from_numpy(np.concatenate([np.asarray(row.slots[row.start :], np.int64) for row in rows]))
         assert len(positions) == len(new_slots), "a row has one slot for each position"
-        tiles = plan_tiles(rows, group=self.config.heads // self.config.kv_heads, dtype=self.dtype,
-                           slot_bytes=self._layer_slot_bytes(), exact_rows=self.deterministic)
+        tiles = {window: plan_tiles(rows, group=self.config.heads // self.config.kv_heads, dtype=self.dtype, window=window,
+                                    slot_bytes=self._layer_slot_bytes(), exact_rows=self.deterministic)
+                 for window in set(self.config.windows)}
         cosines, sines = self.cosines.index_select(0, positions), self.sines.index_select(0, positions)
         return _Step(cosines[:, None], sines[:, None], new_slots, tiles)
 
     def _layer_slot_bytes(self) -> int:
         return 2 * self.config.kv_heads * self.config.head_dim * self.dtype.itemsize
 
-    def _layer(self, layer: Layer, x: torch.Tensor, pool_k: torch.Tensor, pool_v: torch.Tensor, step: _Step) -> torch.Tensor:
+    def _layer(self, number: int, layer: Layer, x: torch.Tensor, step: _Step) -> torch.Tensor:
         # x: (tokens, hidden) float32 -> the same
-        x = x + self._attention(layer, rms_norm(x, layer.attention_norm, self.config.norm_eps), pool_k, pool_v, step)
+        x = x + self._attention(number, layer, rms_norm(x, layer.attention_norm, self.config.norm_eps), step)
         hidden = rms_norm(x, layer.mlp_norm, self.config.norm_eps).to(self.dtype)
         gate, value = layer.gate_up(hidden).chunk(2, dim=-1)
         return x + layer.down(self._silu(gate) * value)
 
-    def _attention(self, layer: Layer, x: torch.Tensor, pool_k: torch.Tensor, pool_v: torch.Tensor, step: _Step) -> torch.Tensor:
+    def _attention(self, number: int, layer: Layer, x: torch.Tensor, step: _Step) -> torch.Tensor:
         # x: (tokens, hidden) float32 -> (tokens, hidden) of the compute dtype
-        config = self.config
+        config, pool_k, pool_v = self.config, self.pool_k[number], self.pool_v[number]
         heads, kv_heads = config.heads, config.kv_heads
         qkv = layer.qkv(x.to(self.dtype)).view(len(x), heads + 2 * kv_heads, config.head_dim)
         qk = qkv[:, : heads + kv_heads].float()
@@ -127,7 +129,7 @@ class Llama:
         qk = rotate(qk, step.cosines, step.sines).to(self.dtype)
         pool_k.index_copy_(0, step.new_slots, qk[:, heads:])
         pool_v.index_copy_(0, step.new_slots, qkv[:, heads + kv_heads :])
-        return layer.output(attend(qk[:, :heads], pool_k, pool_v, step.tiles, scale=config.head_dim ** -0.5))
+        return layer.output(attend(qk[:, :heads], pool_k, pool_v, step.tiles[config.windows[number]], scale=config.head_dim ** -0.5))
 
     def _silu(self, x: torch.Tensor) -> torch.Tensor:
         # x: (tokens, intermediate).  torch gives the last elements of each thread's share another formula than the rest, and

@@ -10,13 +10,13 @@ from lmc.runtime.model.attention import attend, plan_tiles
 SLOTS, HEAD_DIM = 2048, 16
 
 
-def naive(q, pool_k, pool_v, rows, scale) -> torch.Tensor:
+def naive(q, pool_k, pool_v, rows, scale, window=SLOTS) -> torch.Tensor:
     """One query, one head at a time, in float64."""
     heads, kv_heads = q.shape[1], pool_k.shape[1]
     results = []
     for row in rows:
         for i in range(len(row.tokens)):
-            slots = torch.tensor(row.slots[: row.start + i + 1])
+            slots = torch.tensor(row.slots[max(0, row.start + i + 1 - window) : row.start + i + 1])
             token = q[len(results)].double()
             for_heads = []
             for head in range(heads):
@@ -44,8 +44,8 @@ def rows_of(*shapes: tuple[int, int]) -> list[Row]:
     return rows
 
 
-def run(rows, q, k, v, *, exact: bool, slot_bytes: int = 128) -> torch.Tensor:
-    tiles = plan_tiles(rows, group=q.shape[1] // k.shape[1], dtype=q.dtype, slot_bytes=slot_bytes, exact_rows=exact)
+def run(rows, q, k, v, *, exact: bool, slot_bytes: int = 128, window: int | None = None) -> torch.Tensor:
+    tiles = plan_tiles(rows, group=q.shape[1] // k.shape[1], dtype=q.dtype, slot_bytes=slot_bytes, exact_rows=exact, window=window)
     return attend(q, k, v, tiles, scale=0.3)
 
 
@@ -69,6 +69,23 @@ def test_ragged_batches(shapes, heads, exact):
     rows = rows_of(*shapes)
     q, k, v = tensors(sum(len(r.tokens) for r in rows), *heads, torch.float32)
     assert (run(rows, q, k, v, exact=exact) - naive(q, k, v, rows, 0.3)).abs().max() < 5e-6
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["fast", "exact"])
+@pytest.mark.parametrize("window", [1, 7, 16, 100, 299])
+@pytest.mark.parametrize("shapes", BATCHES.values(), ids=list(BATCHES))
+def test_a_window_hides_what_lies_before_it(shapes, window, exact):
+    rows = rows_of(*shapes)
+    q, k, v = tensors(sum(len(r.tokens) for r in rows), 6, 2, torch.float32)
+    got = run(rows, q, k, v, exact=exact, window=window)
+    assert (got - naive(q, k, v, rows, 0.3, window)).abs().max() < 5e-6
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["fast", "exact"])
+def test_keys_before_every_window_are_not_read(exact):
+    """Decoding behind a long prefix costs as much as the window."""
+    tile, = plan_tiles(rows_of((1000, 1)), group=1, dtype=torch.float32, slot_bytes=128, exact_rows=exact, window=64)
+    assert tile.shape[2] <= 64 + 2 * 16
 
 
 @pytest.mark.parametrize("exact", [False, True])

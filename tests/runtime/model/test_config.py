@@ -72,9 +72,15 @@ def test_all_faults_at_once(tmp_path):
     (dict(rope_interleaved=True), "`rope_interleaved` = true"),
     (dict(partial_rotary_factor=0.5), "`partial_rotary_factor` = 0.5"),
     (dict(quantization_config={"bits": 4}), "`quantization_config`"),
-    (dict(model_type="mistral", architectures="absent", sliding_window=128), "`sliding_window` 128 is shorter"),
-    (dict(sliding_window="wide"), "`sliding_window`"),
-    (dict(model_type="qwen2", architectures="absent", use_sliding_window=True), "`use_sliding_window` = true"),
+    (dict(sliding_window=128), "`sliding_window` 128 is shorter"),
+    (dict(sliding_window="wide"), "`sliding_window` is 'wide'"),
+    (dict(sliding_window=0), "`sliding_window` is 0"),
+    (dict(use_sliding_window=True), "`use_sliding_window` = True"),
+    (dict(model_type="qwen2", architectures="absent", use_sliding_window="yes"), "`use_sliding_window` is 'yes'"),
+    (dict(model_type="qwen2", architectures="absent", use_sliding_window=True, max_window_layers="all"), "`max_window_layers`"),
+    (dict(model_type="qwen2", architectures="absent", layer_types=["sliding_attention"] * 2), "there is no window"),
+    (dict(model_type="qwen2", architectures="absent", layer_types=["sliding_attention"]), "for each of 2 layers"),
+    (dict(model_type="mistral", architectures="absent", sliding_window=8, layer_types=["full_attention"] * 2), "in all layers"),
     (dict(model_type="qwen2", architectures="absent", attention_bias=False), "`attention_bias` = false"),
     (dict(layer_types=["full_attention", "sliding_attention"]), "`layer_types`"),
     (dict(num_key_value_heads=3), "not a multiple of `num_key_value_heads`"),
@@ -103,7 +109,20 @@ def test_refuses_by_name(tmp_path, keys, part):
 
 @pytest.mark.parametrize("keys", [dict(sliding_window=256), dict(sliding_window=4096), dict(sliding_window=None)])
 def test_window_longer_than_used(tmp_path, keys):
-    assert read_config(written(tmp_path, model_type="mistral", architectures="absent", **keys)).max_positions == 256
+    config = read_config(written(tmp_path, model_type="mistral", architectures="absent", **keys))
+    assert config.max_positions == 256 and config.window is None
+
+
+@pytest.mark.parametrize(("keys", "windows"), [
+    (dict(model_type="mistral", sliding_window=8), (8, 8)),
+    (dict(model_type="qwen2", sliding_window=8), (None, None)),
+    (dict(model_type="qwen2", sliding_window=8, use_sliding_window=True, max_window_layers=1), (None, 8)),
+    (dict(model_type="qwen3", sliding_window=8, use_sliding_window=True), (None, None)),
+    (dict(model_type="qwen2", sliding_window=8, use_sliding_window=True, layer_types=["sliding_attention", "full_attention"]), (8, None)),
+    (dict(model_type="qwen2", use_sliding_window=True, max_position_embeddings=8192, max_window_layers=0), (4096, 4096)),
+])
+def test_the_window_of_each_layer(tmp_path, keys, windows):
+    assert read_config(written(tmp_path, architectures="absent", **keys)).windows == windows
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "\x00"])

@@ -14,6 +14,8 @@ FAMILIES = {
     "Llama": {}, "Mistral": dict(sliding_window=None), "Qwen2": {}, "Qwen3": {},
     "Llama with biases": dict(attention_bias=True, mlp_bias=True), "Llama without groups": dict(num_key_value_heads=6),
     "Llama with one key head": dict(num_key_value_heads=1), "Llama tied": dict(tie_word_embeddings=True),
+    "Mistral with a window": dict(sliding_window=40),
+    "Qwen2 with windows": dict(use_sliding_window=True, sliding_window=50, max_window_layers=1),
 }
 
 

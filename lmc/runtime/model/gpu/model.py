@@ -15,12 +15,14 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from lmc.diagnostics import Diagnostic, LmcError
 from lmc.runtime.batch import Row
 from lmc.runtime.model.config import ModelConfig
 from lmc.runtime.model.gpu.attention import attend, few_blocks, many_blocks
 from lmc.runtime.model.gpu.graphs import DecodeGraphs
 from lmc.runtime.model.gpu.inputs import StepInputs, step_inputs
 from lmc.runtime.model.gpu.layer import gate, rms_norm, rotate_and_store
+from lmc.runtime.model.kernels import only_in_torch
 from lmc.runtime.model.named_weights import EMBEDDING, HEAD, NamedWeights
 from lmc.runtime.model.rope import rope_table
 
@@ -62,12 +64,15 @@ class GpuLlama:
     """A `lmc.runtime.batch.Model` on `device`.  `allocate` comes before the first `forward`.
 
     deterministic: a row's logits have the same bits alone, in any batch, and however its prompt is cut into chunks
+    Raises `LmcError` E0822 for a model that has something which is computed by `Llama` alone.
     """
 
     __slots__ = ("config", "dtype", "device", "deterministic", "vocab_size", "max_positions", "embedding", "layers", "final_norm",
                  "head", "pool_k", "pool_v", "cosines", "sines", "spare_slot", "graphs")
 
     def __init__(self, config: ModelConfig, weights: NamedWeights, device: torch.device, *, deterministic: bool = False):
+        if (lacking := only_in_torch(config)) is not None:
+            raise LmcError(Diagnostic("E0822", f"no kernel for GPUs computes this model: {lacking}", None, help="run it on the CPU"))
         self.config, self.dtype, self.device, self.deterministic = config, weights.dtype, device, deterministic
         self.vocab_size, self.max_positions = config.vocab_size, config.max_positions
         with torch.inference_mode():

@@ -1,0 +1,40 @@
+"""What only torch computes is refused elsewhere, with the reason, and is computed all the same where that is allowed."""
+
+import pytest
+import torch
+
+from lmc.diagnostics import LmcError
+from lmc.runtime.model.config import read_config
+from lmc.runtime.model.gpu.model import GpuLlama
+from lmc.runtime.model.llama import Llama
+from lmc.runtime.model.load import load_model
+from lmc.runtime.model.named_weights import NamedWeights
+from lmc.runtime.model.weights import find_tensors, read_tensors
+from tests.runtime.model import tiny
+
+MODELS = {"last 40 tokens": ("Mistral", dict(sliding_window=40))}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def refused(request, tmp_path_factory):
+    """A folder and a part of the reason."""
+    family, keys = MODELS[request.param]
+    return tiny.save(tiny.build(family, num_hidden_layers=1, **keys), tmp_path_factory.mktemp("model")), request.param
+
+
+def test_the_native_step_refuses(refused, tmp_path):
+    folder, reason = refused
+    with pytest.raises(LmcError, match=reason) as error:
+        load_model(folder, kernels="native", cache=tmp_path)
+    assert error.value.diagnostics[0].code == "E0822"
+    with pytest.warns(UserWarning, match=reason):
+        assert isinstance(load_model(folder, kernels="auto", cache=tmp_path), Llama)
+    assert not list(tmp_path.iterdir()), "no library is built for a model that cannot use it"
+
+
+def test_the_gpu_refuses(refused):
+    folder, reason = refused
+    weights = NamedWeights(read_tensors(list(find_tensors(folder).values())), torch.float32, False)
+    with pytest.raises(LmcError, match=reason) as error:
+        GpuLlama(read_config(folder), weights, torch.device("cpu"))
+    assert error.value.diagnostics[0].code == "E0822"
