@@ -26,6 +26,7 @@ class ModelConfig:
     qkv_bias, output_bias, mlp_bias: whether these products have a bias
     qk_norm: whether queries and keys are normalised per head before rotation (Qwen3)
     tied: whether the output matrix is the embedding
+    experts, chosen_experts: how many MLPs a layer has and how many of them a token goes through; 0 where it has a plain one
     windows: for each layer how many tokens a query sees, its own included, or None where it sees all
     """
 
@@ -45,6 +46,8 @@ class ModelConfig:
     mlp_bias: bool
     qk_norm: bool
     tied: bool
+    experts: int
+    chosen_experts: int
     windows: tuple[int | None, ...]
 
     @property
@@ -59,6 +62,7 @@ class ModelConfig:
 
 _ARCHITECTURES = {
     "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM",
+    "mixtral": "MixtralForCausalLM",
 }
 
 # Read by this file, beside `model_type` and `architectures`.
@@ -68,6 +72,10 @@ _USED = frozenset({
     "rms_norm_eps", "rope_interleaved", "rope_parameters", "rope_scaling", "rope_theta", "sliding_window", "tie_word_embeddings",
     "use_sliding_window", "vocab_size", "model_type", "architectures",
 })
+
+_MIXTRAL = frozenset({"num_local_experts", "num_experts_per_tok"})
+# They steer the training of the router alone.
+_MIXTRAL_TRAINING = frozenset({"output_router_logits", "router_aux_loss_coef", "router_jitter_noise"})
 
 # Names, training, caching and bookkeeping; token ids belong to the tokenizer.  `pretraining_tp` splits a product without changing
 # it.
@@ -91,12 +99,16 @@ def read_config(folder: Path) -> ModelConfig:
         raise LmcError(reader.faults)
     config = _shape(reader, family)
     _refuse_what_is_not_done(reader, family)
-    for key in sorted(set(keys) - _USED - _IRRELEVANT):
+    for key in sorted(set(keys) - _known_keys(family)):
         reader.fault("E0812", f"unknown key `{key}` (value {_shown(keys[key])})",
                      "lmc does not know whether it changes results; remove it from config.json if you are sure that it does not")
     if reader.faults:
         raise LmcError(reader.faults)
     return config
+
+
+def _known_keys(family: str) -> frozenset[str]:
+    return _USED | _IRRELEVANT | (_MIXTRAL | _MIXTRAL_TRAINING if family == "mixtral" else frozenset())
 
 
 class _Reader:
@@ -177,9 +189,10 @@ def _shape(reader: _Reader, family: str) -> ModelConfig:
         reader.fault("E0811", f"`num_attention_heads` {heads} is not a multiple of `num_key_value_heads` {kv_heads}")
     if head_dim % 2:
         reader.fault("E0811", f"`head_dim` is {head_dim}, expected an even number")
-    rope = _rope(reader)
+    rope = _rope(reader, family)
     max_positions = rope.longest(reader.count("max_position_embeddings"))
     layers = reader.count("num_hidden_layers")
+    experts, chosen = _experts(reader) if family == "mixtral" else (0, 0)
     bias = reader.flag("attention_bias", family == "qwen2")
     return ModelConfig(
         family=family, vocab_size=reader.count("vocab_size"), hidden=hidden, intermediate=reader.count("intermediate_size"),
@@ -188,13 +201,20 @@ def _shape(reader: _Reader, family: str) -> ModelConfig:
         # Qwen2 has the bias on queries, keys and values always, and never on the output, whatever a stray key says.
         qkv_bias=bias or family == "qwen2", output_bias=bias and family != "qwen2", mlp_bias=reader.flag("mlp_bias", False),
         qk_norm=family == "qwen3", tied=reader.flag("tie_word_embeddings", False),
-        windows=_windows(reader, family, layers, max_positions),
+        experts=experts, chosen_experts=chosen, windows=_windows(reader, family, layers, max_positions),
     )
 
 
-def _rope(reader: _Reader) -> RopeConfig:
+def _experts(reader: _Reader) -> tuple[int, int]:
+    experts, chosen = reader.count("num_local_experts", 8), reader.count("num_experts_per_tok", 2)
+    if chosen > experts:
+        reader.fault("E0811", f"`num_experts_per_tok` is {chosen}, expected at most `num_local_experts`, {experts}")
+    return experts, chosen
+
+
+def _rope(reader: _Reader, family: str) -> RopeConfig:
     try:
-        return read_rope(reader.keys)
+        return read_rope(reader.keys, default_theta=1e6 if family == "mixtral" else 1e4)
     except UnsupportedRope as error:
         reader.fault("E0811", str(error), "supported position scaling: none, linear, dynamic, llama3, yarn")
         return RopeConfig(theta=10000.0)
@@ -212,7 +232,7 @@ def _refuse_what_is_not_done(reader: _Reader, family: str) -> None:
     """Keys whose usual value does nothing and whose other values would need code that is not here."""
     keys = reader.keys
     inert = {"rope_interleaved": (False,), "partial_rotary_factor": (1,), "quantization_config": ()}
-    if family in ("qwen2", "mistral"):
+    if family in ("qwen2", "mistral", "mixtral"):
         inert["attention_bias"] = (family == "qwen2",)
     if family != "llama":
         inert["mlp_bias"] = (False,)

@@ -76,6 +76,8 @@ def only_in_torch(config: ModelConfig) -> str | None:
     """What the model has that neither the native step nor the kernels for GPUs have."""
     if config.window is not None:
         return f"layers of the model see only the last {config.window} tokens"
+    if config.experts:
+        return f"layers of the model have {config.experts} experts"
     return None
 
 

@@ -1,7 +1,7 @@
 """The forward pass of Llama-like models over a pool of keys and values.
 
     rows -> one ragged batch of tokens -> embedding
-         -> per layer: norm, q k v, rotation, write k and v to the pool, attend, output; norm, gated MLP
+         -> per layer: norm, q k v, rotation, write k and v to the pool, attend, output; norm, MLP or experts
          -> norm, output matrix at the wanted tokens -> logits
 
 Prefill chunks, decoding and scoring are the same thing: a row has tokens behind a start.  A layer's keys and values are written before
@@ -14,20 +14,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from lmc.runtime.batch import Row
 from lmc.runtime.model.attention import Tile, attend, plan_tiles
 from lmc.runtime.model.config import ModelConfig
 from lmc.runtime.model.head import Head
 from lmc.runtime.model.linear import ExactLinear, Linear
+from lmc.runtime.model.mlp import Experts, GatedMlp
 from lmc.runtime.model.rope import rope_table, rotate
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Weights of one layer.  `qkv` gives queries, keys and values side by side, `gate_up` the gate and the value of the MLP; the
-    norms are (hidden,) float32, `query_norm` and `key_norm` (head_dim,) float32 or None."""
+    """Weights of one layer.  `qkv` gives queries, keys and values side by side; the norms are (hidden,) float32, `query_norm` and
+    `key_norm` (head_dim,) float32 or None."""
 
     attention_norm: torch.Tensor
     qkv: Linear | ExactLinear
@@ -35,8 +35,7 @@ class Layer:
     key_norm: torch.Tensor | None
     output: Linear | ExactLinear
     mlp_norm: torch.Tensor
-    gate_up: Linear | ExactLinear
-    down: Linear | ExactLinear
+    mlp: GatedMlp | Experts
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +112,7 @@ class Llama:
     def _layer(self, number: int, layer: Layer, x: torch.Tensor, step: _Step) -> torch.Tensor:
         # x: (tokens, hidden) float32 -> the same
         x = x + self._attention(number, layer, rms_norm(x, layer.attention_norm, self.config.norm_eps), step)
-        hidden = rms_norm(x, layer.mlp_norm, self.config.norm_eps).to(self.dtype)
-        gate, value = layer.gate_up(hidden).chunk(2, dim=-1)
-        return x + layer.down(self._silu(gate) * value)
+        return x + layer.mlp(rms_norm(x, layer.mlp_norm, self.config.norm_eps).to(self.dtype))
 
     def _attention(self, number: int, layer: Layer, x: torch.Tensor, step: _Step) -> torch.Tensor:
         # x: (tokens, hidden) float32 -> (tokens, hidden) of the compute dtype
@@ -130,13 +127,6 @@ class Llama:
         pool_k.index_copy_(0, step.new_slots, qk[:, heads:])
         pool_v.index_copy_(0, step.new_slots, qkv[:, heads + kv_heads :])
         return layer.output(attend(qk[:, :heads], pool_k, pool_v, step.tiles[config.windows[number]], scale=config.head_dim ** -0.5))
-
-    def _silu(self, x: torch.Tensor) -> torch.Tensor:
-        # x: (tokens, intermediate).  torch gives the last elements of each thread's share another formula than the rest, and
-        # shares out more than 32,768 elements: in pieces below that, an element's formula does not depend on the batch.
-        if not self.deterministic:
-            return F.silu(x)
-        return torch.cat([F.silu(piece) for piece in x.split(max(1, 32_768 // x.shape[1]))])
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:

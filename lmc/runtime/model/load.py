@@ -10,6 +10,7 @@ once.  This file does not know how a folder comes to be (see `registry.py`) or h
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -20,10 +21,15 @@ from lmc.runtime.model.exact import check_exact
 from lmc.runtime.model.head import Head
 from lmc.runtime.model.kernels import choose_kernels, fallback_warning
 from lmc.runtime.model.llama import Layer, Llama
+from lmc.runtime.model.mlp import Experts, GatedMlp
 from lmc.runtime.model.named_weights import EMBEDDING, HEAD, NamedWeights
 from lmc.runtime.model.native_llama import NativeLlama
 from lmc.runtime.model.pack_weights import pack_weights
 from lmc.runtime.model.weights import StoredTensor, find_tensors, read_tensors
+
+# Gate, value and output of an MLP, and of Mixtral's experts.
+_MLP_PARTS, _EXPERT_PARTS = ("gate_proj", "up_proj", "down_proj"), ("w1", "w3", "w2")
+_EXPERTS = "block_sparse_moe.experts."
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -78,14 +84,13 @@ def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 
 
 def _layer_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    hidden, inner = config.hidden, config.intermediate
+    hidden = config.hidden
     wide, narrow = config.heads * config.head_dim, config.kv_heads * config.head_dim
     shapes: dict[str, tuple[int, ...]] = {"input_layernorm.weight": (hidden,), "post_attention_layernorm.weight": (hidden,)}
     products = (
         ("self_attn.q_proj", wide, hidden, config.qkv_bias), ("self_attn.k_proj", narrow, hidden, config.qkv_bias),
         ("self_attn.v_proj", narrow, hidden, config.qkv_bias), ("self_attn.o_proj", hidden, wide, config.output_bias),
-        ("mlp.gate_proj", inner, hidden, config.mlp_bias), ("mlp.up_proj", inner, hidden, config.mlp_bias),
-        ("mlp.down_proj", hidden, inner, config.mlp_bias),
+        *_mlp_shapes(config),
     )
     for name, rows, columns, bias in products:
         shapes[f"{name}.weight"] = (rows, columns)
@@ -94,6 +99,18 @@ def _layer_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     if config.qk_norm:
         shapes |= {"self_attn.q_norm.weight": (config.head_dim,), "self_attn.k_norm.weight": (config.head_dim,)}
     return shapes
+
+
+def _mlp_shapes(config: ModelConfig) -> Iterator[tuple[str, int, int, bool]]:
+    """Name, rows, columns and whether there is a bias."""
+    hidden, inner, bias = config.hidden, config.intermediate, config.mlp_bias
+    if config.experts:
+        yield "block_sparse_moe.gate", config.experts, hidden, False
+    names = [f"{_EXPERTS}{number}." for number in range(config.experts)] or ["mlp."]
+    gate, up, down = _EXPERT_PARTS if config.experts else _MLP_PARTS
+    for prefix in names:
+        yield from ((f"{prefix}{gate}", inner, hidden, bias), (f"{prefix}{up}", inner, hidden, bias),
+                    (f"{prefix}{down}", hidden, inner, bias))
 
 
 def _checked(folder: Path, config: ModelConfig, shapes: dict[str, tuple[int, ...]],
@@ -134,14 +151,14 @@ def _tensor_fault(tensor: StoredTensor, shape: tuple[int, ...] | None) -> str | 
 def _build(config: ModelConfig, weights: NamedWeights) -> Llama:
     with torch.inference_mode():
         embedding = weights.matrix(EMBEDDING)
-        layers = [_layer(weights, f"model.layers.{number}.") for number in range(config.layers)]
+        layers = [_layer(config, weights, f"model.layers.{number}.") for number in range(config.layers)]
         product = weights.product(embedding if config.tied else weights.matrix(HEAD), None)
         head = Head(product, embedding if config.tied else None)
         final_norm = weights.norm("model.norm.weight")
     return Llama(config, embedding, layers, final_norm, head, deterministic=weights.deterministic)
 
 
-def _layer(weights: NamedWeights, prefix: str) -> Layer:
+def _layer(config: ModelConfig, weights: NamedWeights, prefix: str) -> Layer:
     return Layer(
         attention_norm=weights.norm(f"{prefix}input_layernorm.weight"),
         qkv=weights.linear(f"{prefix}self_attn.", "q_proj", "k_proj", "v_proj"),
@@ -149,6 +166,16 @@ def _layer(weights: NamedWeights, prefix: str) -> Layer:
         key_norm=weights.norm(f"{prefix}self_attn.k_norm.weight"),
         output=weights.linear(f"{prefix}self_attn.", "o_proj"),
         mlp_norm=weights.norm(f"{prefix}post_attention_layernorm.weight"),
-        gate_up=weights.linear(f"{prefix}mlp.", "gate_proj", "up_proj"),
-        down=weights.linear(f"{prefix}mlp.", "down_proj"),
+        mlp=_experts(config, weights, prefix) if config.experts else _mlp(weights, f"{prefix}mlp.", _MLP_PARTS),
     )
+
+
+def _experts(config: ModelConfig, weights: NamedWeights, prefix: str) -> Experts:
+    router = weights.linear(f"{prefix}block_sparse_moe.", "gate")
+    experts = (_mlp(weights, f"{prefix}{_EXPERTS}{number}.", _EXPERT_PARTS) for number in range(config.experts))
+    return Experts(router, tuple(experts), config.chosen_experts)
+
+
+def _mlp(weights: NamedWeights, prefix: str, parts: tuple[str, str, str]) -> GatedMlp:
+    gate, up, down = parts
+    return GatedMlp(weights.linear(prefix, gate, up), weights.linear(prefix, down), weights.deterministic)

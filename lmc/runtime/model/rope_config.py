@@ -53,8 +53,8 @@ _NEEDED = {
 _YARN_MAY_HAVE = ("beta_fast", "beta_slow", "attention_factor", "mscale", "mscale_all_dim")
 
 
-def read_rope(keys: Mapping[str, Any]) -> RopeConfig:
-    """From `rope_theta` and `rope_scaling`, or from `rope_parameters`.
+def read_rope(keys: Mapping[str, Any], default_theta: float = 1e4) -> RopeConfig:
+    """From `rope_theta` and `rope_scaling`, or from `rope_parameters`; default_theta: what the family takes where there is none.
 
     Raises `UnsupportedRope` for a kind, a key or a value that is not supported.
     """
@@ -69,7 +69,7 @@ def read_rope(keys: Mapping[str, Any]) -> RopeConfig:
     given.pop("type", None)
     if kind not in _NEEDED:
         raise UnsupportedRope(f"`{name}` has the type {kind!r}, which is not supported")
-    theta = _theta(name, given, keys)
+    theta = _theta(name, given, keys, default_theta)
     if given.pop("partial_rotary_factor", 1.0) not in (None, 1, 1.0):
         raise UnsupportedRope(f"`{name}.partial_rotary_factor` is not supported")
     values = {key: _positive(f"{name}.{key}", given.pop(key, None)) for key in _NEEDED[kind]}
@@ -85,12 +85,12 @@ def read_rope(keys: Mapping[str, Any]) -> RopeConfig:
     return RopeConfig(theta, kind, original_positions=original, **values)
 
 
-def _theta(name: str, given: dict[str, Any], keys: Mapping[str, Any]) -> float:
+def _theta(name: str, given: dict[str, Any], keys: Mapping[str, Any], default: float) -> float:
     inner, outer = given.pop("rope_theta", None), keys.get("rope_theta")
     if inner is not None and outer is not None and inner != outer:
         raise UnsupportedRope(f"`{name}.rope_theta` is {inner!r} and `rope_theta` is {outer!r}")
     theta = inner if inner is not None else outer
-    return 10000.0 if theta is None else _positive("rope_theta", theta)
+    return default if theta is None else _positive("rope_theta", theta)
 
 
 def _original(name: str, given: dict[str, Any], keys: Mapping[str, Any], kind: str) -> int:

@@ -40,7 +40,7 @@ def test_reads_the_shape(tmp_path):
     assert config.norm_eps == 1e-5 and config.rope.theta == 10000.0
 
 
-@pytest.mark.parametrize("family", ["Llama", "Mistral", "Qwen2", "Qwen3"])
+@pytest.mark.parametrize("family", ["Llama", "Mistral", "Mixtral", "Qwen2", "Qwen3"])
 def test_takes_what_transformers_writes(tmp_path, family):
     getattr(transformers, f"{family}Config")(sliding_window=None).save_pretrained(tmp_path)
     config = read_config(tmp_path)
@@ -83,6 +83,8 @@ def test_all_faults_at_once(tmp_path):
     (dict(model_type="mistral", architectures="absent", sliding_window=8, layer_types=["full_attention"] * 2), "in all layers"),
     (dict(model_type="qwen2", architectures="absent", attention_bias=False), "`attention_bias` = false"),
     (dict(layer_types=["full_attention", "sliding_attention"]), "`layer_types`"),
+    (dict(num_local_experts=4), "unknown key `num_local_experts`"),
+    (dict(model_type="mixtral", architectures="absent", num_local_experts=2, num_experts_per_tok=3), "at most `num_local_experts`, 2"),
     (dict(num_key_value_heads=3), "not a multiple of `num_key_value_heads`"),
     (dict(hidden_size=65), "not a multiple of `num_attention_heads`"),
     (dict(head_dim=15), "expected an even number"),

@@ -12,7 +12,8 @@ from lmc.runtime.model.named_weights import NamedWeights
 from lmc.runtime.model.weights import find_tensors, read_tensors
 from tests.runtime.model import tiny
 
-MODELS = {"last 40 tokens": ("Mistral", dict(sliding_window=40))}
+MODELS = {"last 40 tokens": ("Mistral", dict(sliding_window=40)),
+          "have 4 experts": ("Mixtral", dict(num_local_experts=4))}
 
 
 @pytest.fixture(scope="module", params=MODELS)
