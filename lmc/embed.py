@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Mapping[str, Callable[..., Any]] | None = None,
          dry: bool = False, dtype: str = "float32", kernels: str = "auto", deterministic: bool = False, pool_tokens: int | None = None,
-         jump: str = "exact", seed: int | None = None, sampling: Mapping[str, Any] | None = None, max_calls: int | None = None,
-         max_tokens: int | None = None,
+         jump: str = "exact", policy: str = "lpm", without: Iterable[str] = (), seed: int | None = None,
+         sampling: Mapping[str, Any] | None = None, max_calls: int | None = None, max_tokens: int | None = None,
          print: Callable[[str], None] | None = None, stream: Callable[[str], None] | None = None,
          input: Callable[[str], str] | None = None, level: int = 1, cache: str | os.PathLike[str] | None = None,
          roots: Iterable[str | os.PathLike[str]] = ()) -> Module:
@@ -51,6 +51,7 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     dry: answer from a stand-in model that needs no files
     dtype, kernels: "float32" or "bfloat16"; "auto", "native", "native:LEVEL" or "torch" (docs/kernels.md)
     jump: how forced text is written: "exact" and "off" give the same text, "canonical" is fastest and may differ (docs/constraints.md)
+    policy, without: the order in which requests start, and parts of the runtime to leave out, to measure them (docs/running.md)
     seed: the program seed; without it each call draws its own
     sampling: options for all `gen`s that do not give them, such as {"temperature": 0.7}
     max_calls, max_tokens: the budget of one call of a function: calls of the model, tokens generated
@@ -60,19 +61,24 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     roots: folders that imports may reach beside the file's own
     Raises `CompileError` with everything that is wrong, or `UsageError` for a wrong argument.
     """
+    from lmc.runtime.ablation import Part, check_policy, check_without
     from lmc.runtime.instance import Budgets, RunOptions, Sinks
     from lmc.runtime.kernel_names import check_kernels
     from lmc.runtime.options import check_jump, check_overrides
 
+    left_out = tuple(without)
     check_jump(jump)
     check_kernels(kernels)
+    check_policy(policy)
+    check_without(left_out)
     program = load_program(Path(path), level=level, roots=roots)
     budgets = {k: v for k, v in (("calls", max_calls), ("tokens", max_tokens)) if v is not None}
-    options = RunOptions(seed=seed, overrides=check_overrides(sampling or {}), budgets=Budgets(**budgets))
+    options = RunOptions(seed=seed, overrides=check_overrides(sampling or {}), budgets=Budgets(**budgets),
+                         parallel=Part.PARALLELISM.value not in left_out)
     write = stream or _write
     sinks = Sinks(print or builtins.print, lambda path, text: write(text), input or builtins.input)
     settings = {"model": model or program.config.get("model", "default"), "dry": dry, "dtype": dtype, "kernels": kernels,
-                "deterministic": deterministic, "pool_tokens": pool_tokens, "jump": jump,
+                "deterministic": deterministic, "pool_tokens": pool_tokens, "jump": jump, "policy": policy, "without": left_out,
                 "cache": Path(cache) if cache is not None else cache_folder()}
     return Module(program, externs or {}, options, sinks, asks=input is not None, settings=settings)
 

@@ -36,6 +36,10 @@ def model_options() -> list[click.Parameter]:
                      help="Size of the key-value pool. Default: a quarter of the free memory."),
         click.Option(["--jump"], type=click.Choice(["exact", "canonical", "off"]), default="exact",
                      help="How forced text is written: exact and off give the same text. Default: exact."),
+        click.Option(["--policy"], type=click.Choice(["lpm", "dfs", "fcfs", "random"]), default="lpm",
+                     help="The order in which requests start. Default: lpm, longest cached prefix first."),
+        click.Option(["--without"], multiple=True, type=click.Choice(["cache", "tree", "parallelism", "fork-hints"]),
+                     help="Leave a part out, to see what it brings; may be repeated. The result is the same."),
         click.Option(["--extern"], multiple=True, metavar="FILE.py", help="Python file with externs; may be repeated."),
         click.Option(["--seed"], type=click.IntRange(0, 2**64 - 1), metavar="N", help="Program seed. Default: drawn at random."),
         click.Option(["--temperature"], **number, help="For every gen that does not give its own, as the following."),
@@ -62,7 +66,8 @@ def run_options(given: Mapping[str, Any]) -> RunOptions:
     if given.get("stream"):
         overrides["stream"] = True
     budgets = {k: given[f"max_{k}"] for k in ("calls", "tokens") if given.get(f"max_{k}") is not None}
-    return RunOptions(seed=given.get("seed"), overrides=check_overrides(overrides), budgets=Budgets(**budgets))
+    return RunOptions(seed=given.get("seed"), overrides=check_overrides(overrides), budgets=Budgets(**budgets),
+                      parallel="parallelism" not in given.get("without", ()))
 
 
 @asynccontextmanager
@@ -97,7 +102,7 @@ async def opened_session(program: Program, given: Mapping[str, Any]) -> AsyncIte
     session = await call_in_daemon(_open, {
         "model": given["model"] or program.config.get("model", "default"), "cache": cache_folder(), "dry": given["dry"],
         "dtype": given["dtype"], "kernels": given["kernels"], "deterministic": given["deterministic"], "pool_tokens": given["pool_tokens"],
-        "jump": given["jump"],
+        "jump": given["jump"], "policy": given["policy"], "without": given["without"],
     }, given["quiet"])
     try:
         yield session

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _HELP = "Show which calls of the model a function will make, before it runs."
 # What has no meaning where nothing is computed.
-_OF_WEIGHTS = ("kernels", "deterministic", "jump")
+_OF_WEIGHTS = ("kernels", "deterministic", "jump", "policy", "without")
 
 
 @click.command("plan", add_help_option=False, short_help="Show the calls of a run before it runs.", help=_HELP,

@@ -129,7 +129,8 @@ def _request(frame: Frame, instruction: Instruction, prompt: Prompt, options: Ge
 async def _generate(frame: Frame, step: Step, request: GenerateRequest) -> Generated:
     stream, path = frame.instance.sinks.stream, frame.path_of(step)
     try:
-        return await frame.instance.bound.session.generate(request, lambda text: stream(path, text))
+        async with frame.instance.turn:
+            return await frame.instance.bound.session.generate(request, lambda text: stream(path, text))
     except RunError as error:
         raise located(error, step.instruction.span) from None
 

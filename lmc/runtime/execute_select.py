@@ -122,7 +122,8 @@ async def _logprobs(frame: Frame, step: Step, rows: Sequence[tuple[int, ...]],
     origin = _origin(frame, step)
     try:
         requests = [ScoreRequest(tuple(ids), start, origin, frame.chain_of(step.instruction)) for ids in rows]
-        scored: list[Scored] = await frame.instance.bound.session.score(requests)
+        async with frame.instance.turn:
+            scored: list[Scored] = await frame.instance.bound.session.score(requests)
     except RunError as error:
         raise located(error, step.instruction.span) from None
     return [one.logprobs for one in scored], sum((one.usage for one in scored), Usage())

@@ -79,7 +79,8 @@ class _Run:
         try:
             request = self._ask(context)
             self._count()
-            generated = await self.frame.instance.bound.session.generate(request, self._show, self._take)
+            async with self.frame.instance.turn:
+                generated = await self.frame.instance.bound.session.generate(request, self._show, self._take)
             self._take(generated)
         except RunError as error:
             step = self._step

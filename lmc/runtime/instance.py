@@ -6,9 +6,11 @@ budget is an error that names the loop or function that went over, and that `try
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -36,6 +38,7 @@ class Budgets:
 class RunOptions:
     """seed: the program seed; drawn at random where neither this nor the program's `config` gives one
     row: which row of a batch this is; rows draw different random numbers
+    parallel: whether calls of the model that do not wait for one another are made side by side
     overrides: options of the command line, above `config` and below those of a `gen`
     """
 
@@ -43,6 +46,7 @@ class RunOptions:
     row: str = ""
     overrides: Mapping[str, Any] = field(default_factory=dict)
     budgets: Budgets = Budgets()
+    parallel: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Instance:
     """The state of one run that all its frames share."""
 
     __slots__ = ("bound", "options", "sinks", "seed", "calls", "usage", "idle", "warnings", "recorded", "counted", "leases",
-                 "_start", "_end")
+                 "turn", "_start", "_end")
 
     def __init__(self, bound: Bound, options: RunOptions, sinks: Sinks):
         self.bound = bound
@@ -86,6 +90,8 @@ class Instance:
         self.recorded: dict[int, Recorded] = {}
         self.counted: dict[int, CallCount] = {}
         self.leases = Leases(bound.session)
+        #: Held while the model is asked.
+        self.turn: AbstractAsyncContextManager[Any] = nullcontext() if options.parallel else asyncio.Lock()
         self._start = time.monotonic()
         self._end: float | None = None
 

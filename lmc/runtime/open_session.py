@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from lmc.diagnostics import Diagnostic, UsageError, render
+from lmc.runtime.ablation import check_policy, check_without
 from lmc.runtime.dry import DryModel, dry_tokenizer
 from lmc.runtime.kernel_names import check_kernels
 from lmc.runtime.memory import default_slots
@@ -25,13 +27,14 @@ _DRY_SLOTS = 1 << 18
 
 
 def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "float32", kernels: str = "auto",
-                 deterministic: bool = False, pool_tokens: int | None = None, reuse: bool = True, jump: str = "exact", progress: Progress = silent,
+                 deterministic: bool = False, pool_tokens: int | None = None, jump: str = "exact",
+                 policy: str = "lpm", without: tuple[str, ...] = (), progress: Progress = silent,
                  say: Callable[[str], None] | None = None) -> Session:
     """Open a model and start its engine.  Weights are read when something is first computed.
 
     model: a short name, a folder or a hub id; cache: where fetched models, masks of constraints and native kernels are kept;
     kernels: what computes, see `load_model`;
-    pool_tokens: size of the key-value pool; reuse: whether prompts share what was computed before;
+    pool_tokens: size of the key-value pool; policy, without: the order of admission, and what to leave out (`ablation.py`);
     jump: what is done with forced text ("exact", "canonical" or "off"); progress: shown while fetching; say: told the size of the pool.
     Raises `UsageError` or `LmcError` naming the file or option at fault.
     """
@@ -40,19 +43,22 @@ def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "fl
         raise UsageError(Diagnostic("E0851", message, None, help="left out, a quarter of the free memory is taken"))
     check_jump(jump)
     check_kernels(kernels)
+    check_policy(policy)
+    check_without(without)
+    engine = {"jump": jump, "policy": policy, "without": without}
     if dry:
-        return _open_stand_in(pool_tokens, reuse, jump)
-    return _open_model(model, cache, dtype, kernels, deterministic, pool_tokens, reuse, jump, progress, say)
+        return _open_stand_in(pool_tokens, engine)
+    return _open_model(model, cache, dtype, kernels, deterministic, pool_tokens, engine, progress, say)
 
 
-def _open_stand_in(pool_tokens: int | None, reuse: bool, jump: str) -> Session:
+def _open_stand_in(pool_tokens: int | None, engine: dict[str, Any]) -> Session:
     tokenizer = dry_tokenizer()
     return Session(DryModel(tokenizer), tokenizer, dry_template(tokenizer), slots=pool_tokens or _DRY_SLOTS,
-                   name="the stand-in model", cache=reuse, jump=jump)
+                   name="the stand-in model", **engine)
 
 
-def _open_model(model: str, cache: Path, dtype: str, kernels: str, deterministic: bool, pool_tokens: int | None, reuse: bool,
-                jump: str, progress: Progress, say: Callable[[str], None] | None) -> Session:
+def _open_model(model: str, cache: Path, dtype: str, kernels: str, deterministic: bool, pool_tokens: int | None,
+                engine: dict[str, Any], progress: Progress, say: Callable[[str], None] | None) -> Session:
     # What reads model files is not needed by the stand-in, and takes long to import.
     from lmc.runtime.model.lazy import lazy_model
     from lmc.runtime.model.load import load_model
@@ -73,4 +79,4 @@ def _open_model(model: str, cache: Path, dtype: str, kernels: str, deterministic
             say(render(warning, None))
         size = slots * opened.slot_bytes() / 2**20
         say(f"pool of {slots:,} tokens ({size:,.0f} MiB), context {min(slots, opened.max_positions):,}")
-    return Session(opened, tokenizer, template, slots=slots, name=model, cache=reuse, jump=jump, masks=cache / "masks")
+    return Session(opened, tokenizer, template, slots=slots, name=model, masks=cache / "masks", **engine)

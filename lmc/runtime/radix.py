@@ -59,6 +59,9 @@ class RadixTree:
 
     `step` is the time: whoever owns the tree counts it up, and uses of one step are simultaneous."""
 
+    #: Whether any beginning of what was put in may be found, see `flat_table.py`.
+    shares_parts = True
+
     __slots__ = ("root", "cached_count", "locked_count", "pinned_count", "step", "_queue", "_serial", "_nodes")
 
     def __init__(self):
@@ -87,13 +90,15 @@ class RadixTree:
         """The node that ends the longest prefix of `ids` of at most `at_most` tokens; a node is split where the match ends in it."""
         length, node = self.match_length(ids)
         length = min(length, at_most)
-        while node.parent is not None and node.parent.depth >= length:
-            node = node.parent
         if node.depth < length:
-            node = self._split(node.children[ids[node.depth]], length - node.depth)
-        elif node.depth > length:
-            node = self._split(node, length - node.parent.depth)
-        return node
+            return self._split(node.children[ids[node.depth]], length - node.depth)
+        return self.at_depth(node, length)
+
+    def at_depth(self, node: Node, depth: int) -> Node:
+        """The node on the path to `node` that ends after `depth` tokens; one is split where none does."""
+        while node.parent is not None and node.parent.depth >= depth:
+            node = node.parent
+        return self._split(node, depth - node.parent.depth) if node.depth > depth else node
 
     def path_slots(self, node: Node) -> list[int]:
         """The slots of all tokens from the root to the end of `node`, in order."""

@@ -8,11 +8,11 @@ some tokens within a budget.
                |------- computed ----|-- planned --|  remaining
 
 Running requests come first, one token each at least, so a decoding one waits for no more than a chunk.  Then waiting ones are
-admitted, longest cached prefix first, and what is left of the budget goes to long prompts.
+admitted, in the order of the policy (`admission.py`), and what is left of the budget goes to long prompts.
 
 Tokens of a prompt enter the tree when they are planned, before they are computed: a layer writes all keys and values before it reads
 any, so that a request behind the same prefix can be computed in the same step.  What a running request is about to compute, a waiting
-one does not compute as well: it waits until it is in the tree (`_follows`).  As it holds nothing while it waits, nothing can hang if
+one does not compute as well: it waits until it is in the tree (`_leader`).  As it holds nothing while it waits, nothing can hang if
 the request ahead is cancelled.
 
 Under memory pressure the youngest request is retracted: it goes back to the queue with what it has generated and a hold on its prompt,
@@ -27,79 +27,14 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
-from enum import Enum
-from typing import Any
 
+from lmc.runtime.admission import MAX_OVERTAKEN, Policy, in_order
 from lmc.runtime.pool import KvPool
-from lmc.runtime.radix import Node, RadixTree
+from lmc.runtime.radix import Node, RadixTree, common_length
+from lmc.runtime.underway import Request, State
 
-#: So many requests that arrived later may be admitted before a request.
-MAX_OVERTAKEN = 50
 #: After so many retractions a request is retracted only if nothing else is left.
 MAX_RETRACTIONS = 3
-
-
-class Policy(Enum):
-    """The order of admission: longest shared prefix first, or first come, first served."""
-
-    LPM = "lpm"
-    FCFS = "fcfs"
-
-
-class State(Enum):
-    WAITING = "waiting"
-    RUNNING = "running"
-    FINISHED = "finished"
-
-
-class Request:
-    """A request on its way through the engine.
-
-    ids: the prompt and the tokens accepted so far
-    wanted: the first position whose logits are wanted; what lies before may come from the cache
-    slots: pool slots of the computed and planned positions; the first `shared` belong to the tree and are locked through `node`
-    prompt: how many tokens came with the request; most: how many it may come to have
-    share_to: positions before it enter the tree as soon as they are planned; later ones when the request ends
-    work: what is done with the logits; not the scheduler's business
-    arrival: the step before which it was submitted; requests of one arrival count as simultaneous
-    priority: of requests that arrive at once and share no more than the tree has, the higher goes first
-    hang: the deepest node that is known to match whole while the request waits
-    cached: tokens found in the tree when it first ran; None before
-    draft: guesses of the tokens behind `ids`; a step plans the first `drafted` of them too, where it has room
-    """
-
-    __slots__ = ("ticket", "ids", "wanted", "work", "state", "slots", "shared", "computed", "planned", "prompt", "most", "share_to",
-                 "node", "hang", "arrival", "admitted", "overtaken", "retractions", "cached", "passes", "draft", "drafted",
-                 "priority")
-
-    def __init__(self, ticket: int, ids: list[int], wanted: int, work: Any, most: int = 0):
-        assert 0 <= wanted < len(ids), (wanted, len(ids))
-        self.ticket, self.ids, self.wanted, self.work = ticket, ids, wanted, work
-        self.prompt, self.most = len(ids), max(most, len(ids))
-        self.state = State.WAITING
-        self.slots: list[int] = []
-        self.shared = self.computed = self.planned = self.share_to = 0
-        self.node: Node | None = None
-        self.hang: Node | None = None
-        self.arrival = self.admitted = self.overtaken = self.retractions = self.passes = 0
-        self.cached: int | None = None
-        self.draft: list[int] = []
-        self.drafted = self.priority = 0
-
-    @property
-    def scheduled(self) -> int:
-        """Positions that are computed once this step is over."""
-        return self.computed + self.planned
-
-    @property
-    def remaining(self) -> int:
-        """Tokens that neither are computed nor will be in this step."""
-        return len(self.ids) - self.computed - self.planned
-
-    @property
-    def prefilling(self) -> bool:
-        """Whether tokens that others may share are still to be planned."""
-        return self.computed + self.planned < self.share_to
 
 
 class Scheduler:
@@ -226,15 +161,17 @@ class Scheduler:
         answer = max([answer, *(r.most - r.prompt for r in self.waiting if r.node is not None)])
         if left <= 0 or self.running and owed + 2 > self._available():
             return left  # not even one token fits: the queue need not be looked at
+        behind = 0  # what those need that wait for a prefix on its way: whoever comes first must not evict it before they had it
         for request in self._order():
-            if self._follows(request, ahead):
+            if leader := self._leader(request, ahead):
+                behind += len(request.ids) - common_length(leader.ids, request.ids, 0) + 1
                 continue
             held = request.node
             self._adopt(request)
             # Room for the whole of it beside what running requests need for their prompts and next tokens, and for the longest answer;
             # alone it always fits.
             answer = max(answer, request.most - len(request.ids))
-            if self.running and request.remaining + 1 + owed + answer > self._available():
+            if self.running and request.remaining + 1 + owed + answer + behind > self._available():
                 self._hold(request) if held else self._give_back(request, request.computed)
                 break
             self._start(request)
@@ -272,33 +209,19 @@ class Scheduler:
 
     def _order(self) -> list[Request]:
         """Waiting requests in the order of admission."""
-        if self.policy is Policy.FCFS:
-            return sorted(self.waiting, key=lambda r: (r.arrival, r.ticket))
-        matched = {r.ticket: self._matched(r) for r in self.waiting}
-        urgency = self._urgency(matched)
-        # Those with a hold come first: what they hold nobody else can use.
-        return sorted(self.waiting, key=lambda r: (r.overtaken < MAX_OVERTAKEN, r.node is None, -matched[r.ticket], r.arrival,
-                                                   -urgency[r.ticket]))
+        # Only the longest prefix first needs to know what the tree has.
+        matched = {r.ticket: self._matched(r) for r in self.waiting} if self.policy is Policy.LPM else {}
+        return in_order(self.policy, self.waiting, matched)
 
-    def _urgency(self, matched: dict[int, int]) -> dict[int, int]:
-        """By ticket the highest priority among the requests that go on from the tree by the same token.
-
-        These stay together, in the order of their ids: the order is depth first whatever the priorities are.
-        """
-        ways = {r.ticket: (r.hang, matched[r.ticket], r.ids[matched[r.ticket]]) for r in self.waiting}
-        highest: dict[tuple[Node | None, int, int], int] = {}
-        for request in self.waiting:
-            way = ways[request.ticket]
-            highest[way] = max(highest.get(way, 0), request.priority)
-        return {ticket: highest[way] for ticket, way in ways.items()}
-
-    def _follows(self, request: Request, ahead: list[Request]) -> bool:
-        """Whether a running request is about to compute the next tokens of this one too."""
+    def _leader(self, request: Request, ahead: list[Request]) -> Request | None:
+        """The running request that is about to compute the next tokens of this one too."""
         if not self.cache or not ahead:
-            return False
+            return None
         ids, matched = request.ids, self._matched(request)
-        return matched < request.wanted and any(
-            r.scheduled == matched and r.ids[matched] == ids[matched] and r.ids[:matched] == ids[:matched] for r in ahead)
+        if matched >= request.wanted:
+            return None
+        return next((r for r in ahead if r.scheduled == matched and r.ids[matched] == ids[matched] and r.ids[:matched] == ids[:matched]),
+                    None)
 
     def _matched(self, request: Request) -> int:
         """How many tokens of a waiting request the tree has; goes on from where the last look ended."""
@@ -340,7 +263,8 @@ class Scheduler:
         shared = request.prefilling and self.cache
         request.slots += slots
         request.planned += count
-        if shared:
+        # Of a prompt that only the whole of it may be found, no chunk goes into the tree alone.
+        if shared and (self.tree.shares_parts or not request.prefilling):
             self._share(request, request.scheduled)
 
     def _share(self, request: Request, end: int) -> None:
@@ -386,7 +310,7 @@ class Scheduler:
         depth = min(request.prompt, request.computed)
         if request.computed > request.shared:
             self._share(request, request.computed)
-        self._lock(request, self.tree.match(request.ids, depth))
+        self._lock(request, self.tree.at_depth(request.node, depth))
         request.slots = request.slots[:depth]
         request.computed = request.shared = depth
 

@@ -11,17 +11,19 @@ gives its request up in the engine.  This file does not know programs; `open_ses
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmc.regex.dfa import ByteDfa
 from lmc.regex.grammar import Grammar
+from lmc.runtime.ablation import Part
 from lmc.runtime.constraint import TokenConstraint
 from lmc.runtime.context import Prompter
 from lmc.runtime.engine import Engine
 from lmc.runtime.engine_thread import EngineThread
+from lmc.runtime.flat_table import FlatTable
 from lmc.runtime.grammar import Constraint, GrammarConstraint
 from lmc.runtime.mask_store import MaskStore
 from lmc.runtime.hints import Hint, Prefill, Release
@@ -45,16 +47,19 @@ class _Waiter:
 
 class Session:
     """`slots`: size of the key-value pool in tokens.  `name`: the model, for messages.  `jump`: as the engine's.  `masks`: the folder
-    where masks of constraints are kept from run to run."""
+    where masks of constraints are kept from run to run.  `policy`: the order of admission; `without`: what to leave out, see
+    `lmc.runtime.ablation`."""
 
     def __init__(self, model: Model, tokenizer: Tokenizer, template: ChatTemplate | None, *, slots: int, name: str = "the model",
-                 cache: bool = True, jump: str = "exact", masks: Path | None = None):
+                 cache: bool = True, jump: str = "exact", masks: Path | None = None, policy: str = "lpm", without: Collection[str] = ()):
         self.name = name
         self.tokenizer = tokenizer
         self.template = template
         self.has_template = template is not None
+        self.remote = None
         self.prompter = Prompter(tokenizer, template)
-        engine = Engine(model, tokenizer, slots=slots, cache=cache, jump=jump)
+        engine = Engine(model, tokenizer, slots=slots, cache=cache and Part.CACHE.value not in without, jump=jump, policy=policy,
+                        tree=FlatTable() if Part.TREE.value in without else None, fork_hints=Part.FORK_HINTS.value not in without)
         self.limit = engine.limit
         self._index = engine.index
         self._store = MaskStore(masks, engine.index) if masks is not None else None
