@@ -3,6 +3,7 @@
     Session             a model at work
     RecordingSession    the same, and what was asked and answered is kept        cassette_sessions.py
     ReplayingSession    answers from what was kept                               cassette_sessions.py
+    RemoteSession       a model behind a server                                  remote/session.py
     ShownRequests       takes requests, to show them, and never answers          render.py
 
 Whatever answers, contexts are made by a `Prompter` over its tokenizer, so that the machine does not see the difference.
@@ -18,18 +19,21 @@ if TYPE_CHECKING:
     from lmc.regex.grammar import Grammar
     from lmc.runtime.context import Prompter
     from lmc.runtime.hints import Hint
+    from lmc.runtime.remote.capabilities import Capabilities
     from lmc.runtime.request import Generated, GenerateRequest, Scored, ScoreRequest, Usage
 
 
 class Answers(Protocol):
     """name: the model, for messages; limit: the longest prompt with its answer, in tokens; begin_id: what log-probabilities are
-    conditioned on where nothing comes before."""
+    conditioned on where nothing comes before; remote: what the server can do, where the model is behind one: then the tokens of
+    prompts are not the model's, and are not counted."""
 
     name: str
     tokenizer: Any
     has_template: bool
     prompter: Prompter
     limit: int
+    remote: Capabilities | None
 
     @property
     def begin_id(self) -> int: ...

@@ -5,21 +5,24 @@
     bound       constraint 0: its masks over these tokens
 
 Binding also checks that the model can do what the program asks: turns need a chat template, pictures need eyes (which no model of
-this version has), and a value's shortest form must fit into the `max_tokens` that its `gen` names.
+this version has), a value's shortest form must fit into the `max_tokens` that its `gen` names, and a model over the network must know
+the options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lmc.backend.program import CodeBlock, Instruction, Program
+from lmc.backend.program import Instruction, Program
 from lmc.diagnostics import Diagnostic, LmcError
 from lmc.runtime.answers import Answers
 from lmc.runtime.constraint import TokenConstraint, too_few_tokens
 from lmc.runtime.host import Externs
+from lmc.runtime.instructions import instructions, program_instructions
 from lmc.runtime.plan import Opcode, Plan, Step, plan_program
+from lmc.runtime.remote.fitting import remote_faults
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +42,8 @@ class Bound:
 def bind(program: Program, session: Answers, externs: Externs, opcodes: Mapping[str, Opcode]) -> Bound:
     """Bind the program.  Raises `LmcError` with the places of all that this model cannot do."""
     faults = model_faults(program, session.name, has_template=session.has_template)
+    if session.remote is not None:
+        faults += remote_faults(program, session.remote)
     constraints = []
     users = _constraint_users(program)
     for index, dfa in enumerate(program.constraints):
@@ -61,14 +66,6 @@ def model_faults(program: Program, name: str, *, has_template: bool) -> list[Dia
     return faults + _images(program, name)
 
 
-def instructions(block: CodeBlock) -> Iterator[Instruction]:
-    """All instructions of a block and of those inside, in program order."""
-    for instruction in block.instructions:
-        yield instruction
-        for inner in instruction.blocks:
-            yield from instructions(inner)
-
-
 def _turns_without_template(program: Program, model: str) -> list[Diagnostic]:
     """One diagnostic for each function that opens a turn, at the first."""
     faults = []
@@ -83,7 +80,7 @@ def _turns_without_template(program: Program, model: str) -> list[Diagnostic]:
 
 
 def _images(program: Program, model: str) -> list[Diagnostic]:
-    places = [i.span for code in program.functions.values() for i in instructions(code.body) if i.opcode == "context.image"]
+    places = [i.span for i in program_instructions(program) if i.opcode == "context.image"]
     help = "describe the picture in text"
     return [Diagnostic("E0809", f"`image` needs a model that has eyes, and {model} has none", span, help=help) for span in places]
 
@@ -91,22 +88,20 @@ def _images(program: Program, model: str) -> list[Diagnostic]:
 def _values_that_never_fit(program: Program, constraints: list[Any]) -> list[Diagnostic]:
     """Where `max_tokens` is written as a number; else the engine sees it, before the first token."""
     faults = []
-    for code in program.functions.values():
-        for instruction in instructions(code.body):
-            most, number = instruction.inputs.get("max_tokens"), instruction.attributes.get("constraint")
-            # A cassette's stand-in for a constraint knows no lengths.
-            if isinstance(most, int) and number is not None and isinstance(constraints[number], TokenConstraint):
-                # The first token may spell reopened text and the beginning of the value together: the engine knows, one less may do.
-                fewest = constraints[number].min_tokens(enough=most + 1)
-                if fewest > most + 1:
-                    faults.append(too_few_tokens(fewest, most, instruction.span))
+    for instruction in program_instructions(program):
+        most, number = instruction.inputs.get("max_tokens"), instruction.attributes.get("constraint")
+        # A cassette's stand-in for a constraint knows no lengths.
+        if isinstance(most, int) and number is not None and isinstance(constraints[number], TokenConstraint):
+            # The first token may spell reopened text and the beginning of the value together: the engine knows, one less may do.
+            fewest = constraints[number].min_tokens(enough=most + 1)
+            if fewest > most + 1:
+                faults.append(too_few_tokens(fewest, most, instruction.span))
     return faults
 
 
 def _constraint_users(program: Program) -> dict[int, Instruction]:
     users: dict[int, Instruction] = {}
-    for code in program.functions.values():
-        for instruction in instructions(code.body):
-            if "constraint" in instruction.attributes:
-                users.setdefault(instruction.attributes["constraint"], instruction)
+    for instruction in program_instructions(program):
+        if "constraint" in instruction.attributes:
+            users.setdefault(instruction.attributes["constraint"], instruction)
     return users

@@ -38,7 +38,7 @@ class RecordingSession:
             raise LmcError(Diagnostic("E0862", message, None, help="record with another model"))
         self._session, self._cassette = session, cassette
         self.name, self.tokenizer, self.prompter = session.name, session.tokenizer, session.prompter
-        self.has_template, self.limit = session.has_template, session.limit
+        self.has_template, self.limit, self.remote = session.has_template, session.limit, session.remote
         self._constraints: dict[int, dict[str, str]] = {}
         cassette.model = model_data(session.name, session.tokenizer, session.template)
 
@@ -124,6 +124,7 @@ class ReplayingSession:
         self.name = cassette.model["name"]
         self.has_template = template is not None
         self.limit = sys.maxsize
+        self.remote = None
         self._entries = Entries(cassette.calls, again=True)
         choices = [e for e in cassette.calls if e.answer is not None and "rows" in e.answer]
         self._rows = Entries([Entry("", "", {"prompt": e.ask["prompt"], "options": e.ask["options"]}, e.answer) for e in choices],

@@ -123,6 +123,7 @@ def _request(frame: Frame, instruction: Instruction, prompt: Prompt, options: Ge
         stream=options.stream,
         origin=Origin("gen", frame.function(instruction), frame.path + attributes["site"], instruction.span, instruction.types[1]),
         priority=max_tokens + frame.chain_of(instruction),
+        told=frame.instance.attempts.append,
     )
 
 

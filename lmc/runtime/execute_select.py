@@ -121,7 +121,8 @@ async def _logprobs(frame: Frame, step: Step, rows: Sequence[tuple[int, ...]],
         rows, start = [(frame.instance.bound.session.begin_id, *ids) for ids in rows], 1
     origin = _origin(frame, step)
     try:
-        requests = [ScoreRequest(tuple(ids), start, origin, frame.chain_of(step.instruction)) for ids in rows]
+        chain, told = frame.chain_of(step.instruction), frame.instance.attempts.append
+        requests = [ScoreRequest(tuple(ids), start, origin, chain, told) for ids in rows]
         async with frame.instance.turn:
             scored: list[Scored] = await frame.instance.bound.session.score(requests)
     except RunError as error:

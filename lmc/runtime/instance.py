@@ -17,6 +17,7 @@ from typing import Any
 
 from lmc.backend.program import Program
 from lmc.diagnostics import RunError, Span
+from lmc.runtime.attempts import Attempt
 from lmc.runtime.binding import Bound
 from lmc.runtime.failures import failure
 from lmc.runtime.leases import Leases
@@ -73,7 +74,7 @@ def program_seed(options: RunOptions, program: Program) -> int:
 class Instance:
     """The state of one run that all its frames share."""
 
-    __slots__ = ("bound", "options", "sinks", "seed", "calls", "usage", "idle", "warnings", "recorded", "counted", "leases",
+    __slots__ = ("bound", "options", "sinks", "seed", "calls", "usage", "idle", "warnings", "recorded", "counted", "attempts", "leases",
                  "turn", "_start", "_end")
 
     def __init__(self, bound: Bound, options: RunOptions, sinks: Sinks):
@@ -89,6 +90,8 @@ class Instance:
         #: By the number of the call, because side by side they end in any order.
         self.recorded: dict[int, Recorded] = {}
         self.counted: dict[int, CallCount] = {}
+        #: What was asked over the network, in the order in which it ended.
+        self.attempts: list[Attempt] = []
         self.leases = Leases(bound.session)
         #: Held while the model is asked.
         self.turn: AbstractAsyncContextManager[Any] = nullcontext() if options.parallel else asyncio.Lock()
@@ -113,6 +116,8 @@ class Instance:
     def note_usage(self, call: int, origin: Origin, prompt: int, written: tuple[tuple[int, int], ...], usage: Usage) -> None:
         """A call is answered: `call` is its number, `prompt` and `written` are as in `call_count`."""
         self.usage += usage
+        if self.bound.session.remote is not None:
+            prompt, written = usage.cached + usage.computed, ()
         self.counted[call] = call_count(origin, prompt, written, usage)
 
     def count_round(self, what: str, where: str, span: Span | None) -> None:
@@ -150,7 +155,7 @@ class Instance:
         recorded = tuple(self.recorded[call] for call in sorted(self.recorded))
         counted = tuple(self.counted[call] for call in sorted(self.counted))
         return Report(self.calls, usage.generated, usage.cached, usage.computed, seconds, self.seed, tuple(self.warnings), recorded,
-                      usage.jumped, counted)
+                      usage.jumped, counted, tuple(self.attempts))
 
 
 def _over_budget(message: str, where: str, span: Span | None, flag: str = "", argument: str = "") -> RunError:

@@ -42,6 +42,7 @@ class ShownRequests:
         self.has_template = template is not None
         self.prompter = Prompter(tokenizer, template)
         self.limit = sys.maxsize
+        self.remote = None
         self.calls: list[RenderedCall] = []
 
     @property

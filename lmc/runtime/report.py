@@ -8,8 +8,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from lmc.runtime.attempts import Attempt, attempts_line
+
 if TYPE_CHECKING:
     from lmc.runtime.request import Origin, Usage
+
+#: Attempts of several runs together that are kept: a module may run for days.
+_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ class Report:
     warnings: what the reader of the result should know (a text that ended at the model's context), in order
     logprobs: of each generation with the option `logprobs`, in the order in which they were asked for
     by_call: each call that was answered, in the order in which they were asked for; of several runs together, those of the last
+    attempts: each request that was sent over the network; of several runs together, the last ones
     """
 
     calls: int = 0
@@ -88,6 +94,7 @@ class Report:
     logprobs: tuple[Recorded, ...] = ()
     jumped: int = 0
     by_call: tuple[CallCount, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
 
     def beside(self, other: Report) -> Report:
         """Both runs together, side by side: the time is the longer one, the seed that of `other`."""
@@ -96,11 +103,14 @@ class Report:
                        seconds=max(self.seconds, other.seconds), warnings=self.warnings + other.warnings,
                        logprobs=self.logprobs + other.logprobs, jumped=self.jumped + other.jumped,
                        # A module that runs for days must not keep every call that it ever made.
-                       by_call=other.by_call)
+                       by_call=other.by_call, attempts=(*self.attempts, *other.attempts)[-_KEPT:])
 
 
 def summary_line(report: Report) -> str:
     """The line that `lmc run` ends with."""
+    if report.attempts:
+        return (f"calls {report.calls:,} · {attempts_line(report.attempts)} · generated {report.generated:,} tokens"
+                f" · {report.seconds:.1f} s · seed {report.seed}")
     jumped = f" ({report.jumped:,} jumped)" if report.jumped else ""
     return (f"calls {report.calls:,} · generated {report.generated:,} tokens{jumped} · from cache {report.cached:,} tokens"
             f" · {report.seconds:.1f} s · seed {report.seed}")

@@ -15,6 +15,7 @@ from lmc.diagnostics import RunError, Span
 from lmc.types import Type
 
 if TYPE_CHECKING:
+    from lmc.runtime.attempts import Attempt
     from lmc.runtime.grammar import Constraint
 
 
@@ -69,6 +70,7 @@ class GenerateRequest:
     then: where this is a piece of a longer text: the next piece, by what this one gave, or None where there is nothing to go on from.
         Its prompt begins with this one's and the tokens that this one kept.  Called in the engine's thread, so it touches nothing that
         changes; what it raises fails the request.
+    told: where the model is asked over the network, gets every attempt
     """
 
     prompt: tuple[int, ...]
@@ -85,16 +87,19 @@ class GenerateRequest:
     origin: Origin | None = field(default=None, compare=False)
     then: Callable[[Generated], GenerateRequest | None] | None = field(default=None, compare=False)
     priority: int = field(default=0, compare=False)
+    told: Callable[[Attempt], None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """Log-probabilities of `ids[start:]`, each given all ids before it; `1 <= start < len(ids)`.  `priority` as of a generation."""
+    """Log-probabilities of `ids[start:]`, each given all ids before it; `1 <= start < len(ids)`.  `priority` and `told` as of a
+    generation."""
 
     ids: tuple[int, ...]
     start: int
     origin: Origin | None = field(default=None, compare=False)
     priority: int = field(default=0, compare=False)
+    told: Callable[[Attempt], None] | None = field(default=None, compare=False)
 
 
 class Jump(Enum):

@@ -22,7 +22,7 @@ from typing import Any
 
 from lmc.backend.program import CodeBlock, FunctionCode, Input, Instruction, Program, Register
 from lmc.diagnostics import RunError, Span
-from lmc.runtime.binding import instructions
+from lmc.runtime.instructions import instructions
 from lmc.runtime.failures import short_name
 from lmc.runtime.forecast.either import either_cells
 from lmc.runtime.forecast.places import Places

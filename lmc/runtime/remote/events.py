@@ -1,0 +1,73 @@
+"""The JSON that an answer consists of: server-sent events as they come, or one body.
+
+    data: {"choices": […]}        {"choices": […]}
+    : keep-alive
+    data: [DONE]                  the end
+
+An error that comes where an event is expected is an error, whatever the status of the answer was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from lmc.runtime.remote.faults import Again, Fault
+
+#: Bytes of one event or body: a server that sends more is broken.
+_MOST = 64 << 20
+
+
+async def events(content_type: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any]]:
+    """The events of an answer.  Raises `Fault` for what is none, and for an error among them."""
+    if content_type.split(";")[0].strip() != "text/event-stream":
+        body = bytearray()
+        async for chunk in chunks:
+            body += chunk
+            _check_size(len(body))
+        yield _event(bytes(body))
+        return
+    async for data in _data_lines(chunks):
+        if data == b"[DONE]":
+            return
+        yield _event(data)
+
+
+async def _data_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        _check_size(len(rest))
+        for line in lines:
+            # Other fields name and number events, which no server of these interfaces needs.
+            if line.startswith(b"data:"):
+                yield line[5:].strip()
+    if rest.startswith(b"data:"):
+        yield rest[5:].strip()
+
+
+def _event(data: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(data)
+    except (ValueError, RecursionError):
+        event = None
+    if not isinstance(event, dict):
+        raise Fault(f"the server sends what is no answer: {data[:100]!r}", outcome="broken answer", again=Again.BILLED, broken=True)
+    if event.get("error"):
+        raise Fault(f"the server breaks off with an error: {error_text(event)}", outcome="error in the stream", again=Again.BILLED,
+                    broken=True)
+    return event
+
+
+def error_text(data: Any) -> str:
+    """What a server says of an error, in whatever form it does."""
+    for name in ("error", "message", "detail"):
+        if isinstance(data, dict) and data.get(name):
+            data = data[name]
+    return (data if isinstance(data, str) else json.dumps(data, ensure_ascii=False))[:300]
+
+
+def _check_size(size: int) -> None:
+    if size > _MOST:
+        raise Fault(f"the server sends more than {_MOST:,} bytes in one event", outcome="too long", again=Again.NEVER, broken=True)

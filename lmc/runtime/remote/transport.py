@@ -1,0 +1,146 @@
+"""Requests over the network: one client with its connections, so many at once, deadlines, and what is tried again.
+
+    transport = Transport(settings)
+    answer = await transport.ask("/completions", body, read, told)
+
+`read` takes the events of an answer and may stop before their end: then the connection is closed, as it is where the caller is
+cancelled, and the server need not go on.  HTTP/2 is spoken where the package `h2` is there.  Nothing is taken from the environment,
+and redirects are not followed: the key goes to the address that was given, and no message shows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from lmc.diagnostics import Diagnostic, UsageError
+from lmc.runtime.remote.events import error_text, events
+from lmc.runtime.remote.faults import Again, Fault, asked_wait, given_up, next_wait, status_fault
+from lmc.runtime.remote.protocol import Answer
+from lmc.runtime.remote.settings import RemoteSettings
+
+Read = Callable[[AsyncIterator[dict[str, Any]]], Awaitable[Answer]]
+#: Seconds until a connection must stand; the answer has the whole deadline.
+_CONNECT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An attempt: as in `Attempt`."""
+
+    number: int
+    outcome: str
+    billed: str
+    seconds: float
+    waited: float = 0.0
+
+
+class Transport:
+    """Belongs to one event loop; `close` it there."""
+
+    def __init__(self, settings: RemoteSettings):
+        self._settings = settings
+        self._http = _httpx()
+        self._client: Any = None
+        self._slots = asyncio.Semaphore(settings.at_once)
+
+    async def ask(self, path: str, body: Mapping[str, Any], read: Read, told: Callable[[Tried], None]) -> tuple[Answer, Tried]:
+        """What `read` makes of the answer, and the attempt that gave it; `told` gets those that failed.  Raises `RunError` without a place."""
+        patience, waited, number = self._settings.patience, 0.0, 0
+        while True:
+            number += 1
+            async with self._slots:
+                start = time.monotonic()
+                try:
+                    answer = await self._attempt(path, body, read)
+                    return answer, Tried(number, "answered", "yes", time.monotonic() - start)
+                except Fault as caught:
+                    fault, seconds = caught, time.monotonic() - start
+                except asyncio.CancelledError:
+                    told(Tried(number, "cancelled", "maybe", time.monotonic() - start))
+                    raise
+            wait = next_wait(fault, patience, number, waited, random.random())
+            told(Tried(number, fault.outcome, fault.billed, seconds, wait or 0.0))
+            if wait is None:
+                raise given_up(fault, patience, number)
+            waited += wait
+            await asyncio.sleep(wait)
+
+    async def close(self) -> None:
+        """End the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _attempt(self, path: str, body: Mapping[str, Any], read: Read) -> Answer:
+        http, deadline = self._http, self._settings.patience.deadline
+        try:
+            async with asyncio.timeout(deadline):
+                return await self._exchange(path, body, read)
+        except (http.ConnectError, http.ConnectTimeout) as error:
+            raise Fault(f"{self._settings.base_url} cannot be reached: {self._clean(str(error))}", outcome="no connection",
+                        again=Again.SAFE) from None
+        except (http.TimeoutException, TimeoutError):
+            raise Fault(f"the server has not answered within {deadline:g} s", outcome="deadline", again=Again.BILLED) from None
+        except http.TransportError as error:
+            what = self._clean(str(error)) or type(error).__name__
+            raise Fault(f"the connection was lost before the answer was there: {what}", outcome="dropped", again=Again.BILLED) from None
+
+    async def _exchange(self, path: str, body: Mapping[str, Any], read: Read) -> Answer:
+        if self._client is None:
+            self._client = self._opened()
+        async with self._client.stream("POST", address(self._settings.base_url, path), content=json.dumps(body)) as response:
+            if response.status_code != 200:
+                raise status_fault(response.status_code, await self._told(response), asked_wait(dict(response.headers)))
+            async with aclosing(events(response.headers.get("content-type", ""), response.aiter_bytes())) as stream:
+                try:
+                    return await read(stream)
+                except Fault as fault:
+                    fault.message = self._clean(fault.message)
+                    raise
+
+    async def _told(self, response: Any) -> str:
+        data = await response.aread()
+        try:
+            text = error_text(json.loads(data))
+        except (ValueError, RecursionError):
+            text = data[:300].decode("utf-8", "replace")
+        return self._clean(text)
+
+    def _clean(self, text: str) -> str:
+        """Some servers send the key back in their messages."""
+        return text.replace(self._settings.key, "…") if self._settings.key else text
+
+    def _opened(self) -> Any:
+        http, settings = self._http, self._settings
+        headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
+        if settings.key:
+            headers["authorization"] = f"Bearer {settings.key}"
+        limits = http.Limits(max_connections=settings.at_once, max_keepalive_connections=settings.at_once)
+        return http.AsyncClient(http2=importlib.util.find_spec("h2") is not None, headers=headers, trust_env=False, limits=limits,
+                                timeout=http.Timeout(settings.patience.deadline, connect=_CONNECT))
+
+
+def address(base: str, path: str) -> str:
+    """The address of an interface.  OpenAI's lie under `/v1`, which people give or leave out; `/generate` does not."""
+    base = base.rstrip("/")
+    if path == "/generate":
+        return base.removesuffix("/v1") + path
+    has_path = "/" in base.partition("://")[2]
+    return base + ("" if has_path else "/v1") + path
+
+
+def _httpx() -> Any:
+    try:
+        import httpx
+    except ImportError:
+        message = "models over the network need the package `httpx`, which is not installed"
+        raise UsageError(Diagnostic("E0851", message, None, help="pip install 'lmc[remote]'")) from None
+    return httpx
