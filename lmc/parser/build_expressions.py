@@ -98,7 +98,14 @@ def _comparator(builder: Builder, span: Span, kids: list) -> str:
     return " ".join(kids)
 
 
+MAX_COMPARISONS = 50
+"""In one chain.  Each is asked only where those before it hold, so each is a block inside the one before."""
+
+
 def _compare(builder: Builder, span: Span, kids: list) -> Compare:
+    if len(kids) // 2 > MAX_COMPARISONS:
+        builder.error("E0015", f"more than {MAX_COMPARISONS} comparisons in one chain", span, f"{len(kids) // 2} in a row",
+                      "join shorter chains with `and`: `a < b < c` is `a < b and b < c`")
     return Compare(span, kids[0], tuple(kids[1::2]), tuple(kids[2::2]))
 
 

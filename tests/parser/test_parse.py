@@ -180,3 +180,9 @@ def check_result(text):
         assert (span.line, span.column) <= (span.end_line, span.end_column)
     broken = any(isinstance(item, BrokenItem) for item in result.file.items)
     assert not broken or result.diagnostics, text
+
+
+@pytest.mark.parametrize("code", ["", "E0015"])
+def test_a_chain_of_comparisons_is_bounded(code):
+    source = "X = " + " < ".join(["1"] * (52 if code else 51)) + "\n"
+    assert [d.code for d in parse_file("a.lmp", source).diagnostics] == [code][:len(code)]

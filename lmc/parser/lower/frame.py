@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Any
 
 from lmc.diagnostics import CompileError, Diagnostic, Span
 from lmc.ir.builder import Builder
@@ -118,7 +118,7 @@ class Frame:
         outer, names = self.builder, self.names
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            self.refuse(span, f"more than {MAX_DEPTH} blocks inside one another", "move the inner ones into a `def`")
+            raise CompileError(_too_deep(span), self.checked.sources)
         self.builder, self.names = Builder(args), dict(names)
         try:
             yield self.builder
@@ -144,12 +144,11 @@ class Frame:
         finally:
             self.role = outer
 
-    # ------------------------------------------------------------------ errors
 
-    def refuse(self, span: Span, what: str, help: str | None = None) -> NoReturn:
-        """The program is right, but this version cannot run it."""
-        diagnostic = Diagnostic("E0901", f"{what}: not executed by this version of lmc", span, help=help)
-        raise CompileError(diagnostic, self.checked.sources)
+def _too_deep(span: Span) -> Diagnostic:
+    return Diagnostic("E0015", f"blocks are nested deeper than {MAX_DEPTH} levels", span, "this is one level too many",
+                      "move the inner blocks into a `def`; an `elif` is two levels for what stands inside it, "
+                      "a comparison of a chain one")
 
 
 def key_type(key: Key) -> Type:

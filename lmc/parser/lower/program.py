@@ -23,7 +23,7 @@ from lmc.values import to_json
 def lower(checked: model.Checked) -> Module:
     """The module of a program without errors.
 
-    Raises `CompileError` (E0901) with everything that this version cannot execute, one for each function.
+    Raises `CompileError` (E0015) for blocks that are nested too deeply, one for each function.
     """
     assert not checked.errors, checked.errors[0]
     return _Lowering(checked).module()
@@ -66,7 +66,7 @@ class _Lowering:
         yield from tests
 
     def _guarded(self, write) -> Function | None:
-        """What a function uses and this version lacks is kept, so that all is reported at once."""
+        """What is refused is kept, so that all is reported at once."""
         try:
             return write()
         except CompileError as error:
