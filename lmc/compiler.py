@@ -17,10 +17,12 @@ from lmc.backend.program import Program
 from lmc.diagnostics import CompileError, Diagnostic
 from lmc.ir.core import Module
 from lmc.ir.verifier import verify
+from lmc.levels import DEFAULT_LEVEL
 from lmc.parser.check import Checked, check
 from lmc.parser.lower import lower
 from lmc.passes import Observe, passes_of, run_passes
 from lmc.passes.reorder import moved_lines
+
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
@@ -37,14 +39,18 @@ class Compiled:
         return tuple(d for d in self.checked.diagnostics if d not in self.checked.errors)
 
 
-def compile_file(path: str, *, level: int = 1, target: str = "local", roots: tuple[str, ...] | None = None,
+def compile_file(path: str, *, level: int = DEFAULT_LEVEL, target: str = "local", roots: tuple[str, ...] | None = None,
                  passes: tuple[str, ...] | None = None, reordered: bool = False, observe: Observe | None = None,
                  read: Callable[[str], str] | None = None) -> Compiled:
     """Compile the program whose root file is `path`.
 
-    `level` is that of `-O`, `target` says whose pipeline (`local` or `api`), `passes` replaces both; `reordered` lets lines
-    of a prompt that do not vary be moved to its front; `roots` are folders that imports may reach beside the root file's own; `read` gives the text of a file in place of the disk.  `observe` is also called after
-    lowering, as `"lower"`.  Raises `CompileError` with all diagnostics, located.
+    level, target: that of `-O`; whose pipeline (`local` or `api`)
+    passes: run these in place of both
+    reordered: lines of a prompt that do not vary may be moved to its front
+    roots: folders that imports may reach beside the root file's own
+    observe: called after each pass, and after lowering as `"lower"`
+    read: gives the text of a file in place of the disk
+    Raises `CompileError` with all diagnostics, located.
     """
     checked = check_file(path, roots=roots, read=read)
     if checked.errors:

@@ -25,6 +25,7 @@ from types import SimpleNamespace, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from lmc.diagnostics import Diagnostic, LmcError, RunError, UsageError, render_all
+from lmc.levels import DEFAULT_LEVEL
 
 if TYPE_CHECKING:
     from lmc.backend.program import FunctionCode, Program
@@ -42,7 +43,7 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
          jump: str = "exact", policy: str = "lpm", without: Iterable[str] = (), seed: int | None = None,
          sampling: Mapping[str, Any] | None = None, max_calls: int | None = None, max_tokens: int | None = None,
          print: Callable[[str], None] | None = None, stream: Callable[[str], None] | None = None,
-         input: Callable[[str], str] | None = None, level: int = 1, cache: str | os.PathLike[str] | None = None,
+         input: Callable[[str], str] | None = None, level: int = DEFAULT_LEVEL, cache: str | os.PathLike[str] | None = None,
          roots: Iterable[str | os.PathLike[str]] = ()) -> Module:
     """Compile a `.lmp` file, or read a `.lmpc` artifact, and give its public functions as callables.
 
@@ -56,7 +57,7 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     sampling: options for all `gen`s that do not give them, such as {"temperature": 0.7}
     max_calls, max_tokens: the budget of one call of a function: calls of the model, tokens generated
     print, stream, input: where `print` and streamed text go, and where lines come from; standard output and input by default
-    level: 0 runs the program as it is written, 1 optimised, 2 also through calls; no token differs
+    level: 0 runs the program as it is written, 1 and 2 optimised as by `-O`; no token differs
     cache: where fetched models and built kernels are kept
     roots: folders that imports may reach beside the file's own
     Raises `CompileError` with everything that is wrong, or `UsageError` for a wrong argument.
@@ -83,7 +84,7 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     return Module(program, externs or {}, options, sinks, asks=input is not None, settings=settings)
 
 
-def load_program(path: Path, *, level: int = 1, roots: Iterable[str | os.PathLike[str]] = (),
+def load_program(path: Path, *, level: int = DEFAULT_LEVEL, roots: Iterable[str | os.PathLike[str]] = (),
                  tell_moved: Callable[[str], None] | None = None) -> Program:
     """The program of a `.lmp` source, compiled, or of a `.lmpc` artifact.  Where `tell_moved` is given, lines of prompts are put into
     an order in which more is shared, and it is called with what was moved.  Raises `CompileError` or `UsageError`."""

@@ -321,13 +321,13 @@ RACE = '''
 def both() -> str:
     user: "Go."
     fork:
-        branch slow:
-            assistant: a = gen(max_tokens=2000, min_tokens=2000)
         branch fast:
             user: "."
             assistant: b = gen(max_tokens=2)
             if len(b) < 1000:
                 fail("stopped")
+        branch slow:
+            assistant: a = gen(max_tokens=2000, min_tokens=2000)
     join slow.a as x
     return x
 
@@ -348,7 +348,7 @@ def test_what_was_cancelled_stays_cancelled(path):
 def test_waiting_for_what_was_cancelled_ends_in_an_error_and_not_never(path):
     record(path, text=RACE)
     done = edited(path, "len(b) < 1000", "len(b) > 1000")
-    assert done.code == 4 and "the recorded run ended before it came" in done.out and f"{path}:6:28" in done.out
+    assert done.code == 4 and "the recorded run ended before it came" in done.out and f"{path}:11:28" in done.out
 
 
 # ------------------------------------------------------------------- the file

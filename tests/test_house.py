@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "lmc"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-GROUND = {"codes", "diagnostic_formats", "diagnostics", "types", "values", "pure", "json_schema", "type_text", "regex"}
+GROUND = {"codes", "diagnostic_formats", "diagnostics", "levels", "types", "values", "pure", "json_schema", "type_text", "regex"}
 # What each part may import of `lmc`, beside itself and the ground floor.
 FLOORS = {
     "ir": set(),

@@ -22,7 +22,7 @@ from lmc.diagnostics import CompileError, Diagnostic
 #: The line end is damaged by transfers that take the file for text, which the first look then finds.
 MAGIC = b"LMPC\r\n"
 #: Raised when a program of the old version would be misread.
-VERSION = 2
+VERSION = 3
 #: Bytes of JSON text; a small file can unpack to a thousand times its size.
 MAX_TEXT = 256 * 2**20
 

@@ -17,6 +17,7 @@ import click
 from lmc.cli.exits import OK
 from lmc.cli.roots import with_roots
 from lmc.diagnostics import Diagnostic, UsageError, render_all
+from lmc.levels import DEFAULT_LEVEL, LEVELS
 
 if TYPE_CHECKING:
     from lmc.backend.program import Program
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
               help="Print this form instead of writing an artifact; plan: the calls of each function, whatever its arguments; "
                    "fsm and dot: the automata of its constraints.")
 @click.option("--emit-ir", is_flag=True, help="The same as --emit=ir.")
-@click.option("-O", "level", type=click.Choice(["0", "1", "2"]), default="1",
-              help="0: as written, 1: optimised, 2: also through calls. Default: 1.")
+@click.option("-O", "level", type=click.Choice([*map(str, LEVELS)]), default=str(DEFAULT_LEVEL),
+              help="0: as written; 1: each function by itself; 2: all optimisations, the default.")
 @click.option("--target", type=click.Choice(["local", "api"]), default="local",
               help="Whose passes: those for our engine, or for an API. Default: local.")
 @click.option("--passes", metavar="A,B", help="Run these passes instead of those of -O.")
-@click.option("--reorder", is_flag=True, help="Move lines of a prompt that do not vary before those that do, and say which; best with -O2.")
+@click.option("--reorder", is_flag=True, help="Move lines of a prompt that do not vary before those that do, and say which.")
 @click.option("--print-after", metavar="PASS", help="Print the IR after this pass, after `all`, or after each that `changed` it.")
 @click.option("--time-passes", is_flag=True, help="Print how long each pass took.")
 @click.option("--stats", is_flag=True, help="Print how many ops each pass left.")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lmc.levels import DEFAULT_LEVEL, LEVELS
+
 if TYPE_CHECKING:
     from lmc.backend.program import Program
     from lmc.runtime.instance import RunOptions
@@ -51,8 +53,8 @@ def model_options() -> list[click.Parameter]:
         click.Option(["--repetition-penalty"], **number),
         click.Option(["--max-calls"], type=click.IntRange(1), metavar="N", help="Model calls per run. Default: 1,000."),
         click.Option(["--max-tokens"], type=click.IntRange(1), metavar="N", help="Generated tokens per run. Default: 200,000."),
-        click.Option(["-O", "level"], type=click.Choice(["0", "1", "2"]), default="1",
-                     help="0: as written; 1: optimised, the default; 2: also through calls."),
+        click.Option(["-O", "level"], type=click.Choice([*map(str, LEVELS)]), default=str(DEFAULT_LEVEL),
+                     help="0: as written; 1: each function by itself; 2: all optimisations, the default."),
         click.Option(["--quiet", "-q"], is_flag=True, help="No summary, no progress."),
     ]
 

@@ -20,6 +20,7 @@ import click
 
 from lmc.cli.exits import OK
 from lmc.diagnostics import Diagnostic, UsageError
+from lmc.levels import DEFAULT_LEVEL, LEVELS
 from lmc.types import spell_type
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def file_and_entry(word: str) -> tuple[Path, str | None]:
 def _level(words: list[str]) -> int:
     given = [b if a == "-O" else a[2:] for a, b in zip(words, [*words[1:], ""]) if a[:2] == "-O"]
     # What is no level is refused when the options are read.
-    return next((int(level) for level in reversed(given) if level in ("0", "1", "2")), 1)
+    return next((int(level) for level in reversed(given) if level in map(str, LEVELS)), DEFAULT_LEVEL)
 
 
 def _load(path: Path, entry: str | None, words: list[str]) -> tuple[Program, FunctionCode]:

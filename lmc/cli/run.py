@@ -42,7 +42,7 @@ def _options() -> list[click.Parameter]:
         root_option(),
         *model_options(),
         click.Option(["--reorder"], is_flag=True,
-                     help="Move lines of a prompt that do not vary before those that do, and say which; best with -O2."),
+                     help="Move lines of a prompt that do not vary before those that do, and say which."),
         click.Option(["--stream"], is_flag=True, help="Show generated text as it comes."),
         click.Option(["--batch"], type=click.Path(dir_okay=False), metavar="IN.jsonl",
                      help="One run for each line, a JSON object of arguments; `-` is standard input."),

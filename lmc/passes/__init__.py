@@ -1,11 +1,8 @@
 """The passes, in order: LOCAL for our own engine, API for models behind an interface over the network.
 
 A pass is one file and one function of the same name, from a module to a module; its docstring shows what it does.  To add one,
-import it and write one line in the pipelines where it belongs, with the reason where its place matters.  Levels:
-
-    -O0   as written
-    -O1   what looks at one function at a time and costs next to nothing
-    -O2   all, those too that look through calls and those that tell the engine what comes
+import it and write one line in the pipelines where it belongs, with the reason where its place matters.  What the levels mean
+is told in `lmc/levels.py`.
 """
 
 from __future__ import annotations
@@ -86,7 +83,6 @@ API: tuple[Step, ...] = (
 )
 
 PIPELINES: Mapping[str, tuple[Step, ...]] = {"local": LOCAL, "api": API}
-LEVELS = (0, 1, 2)
 
 #: Passes that change prompts, and so run only where the user asks for them.
 ON_REQUEST: tuple[Pass, ...] = (reorder,)

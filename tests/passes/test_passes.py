@@ -9,7 +9,8 @@ from lmc.diagnostics import LmcError
 from lmc.ir.printer import print_module
 from lmc.ir.reader import read_module
 from lmc.ir.verifier import verify
-from lmc.passes import LEVELS, PASSES, PIPELINES, passes_of, run_passes
+from lmc.levels import LEVELS
+from lmc.passes import PASSES, PIPELINES, passes_of, run_passes
 from tests.passes.docstrings import module_text, sections
 
 FOLDER = Path(__file__).resolve().parents[2] / "lmc" / "passes"
