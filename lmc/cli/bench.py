@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from lmc.cli.ablation_programs import PROGRAMS
+from lmc.cli.bench_ablation import ablation_table
 from lmc.cli.bench_json import OBJECTS, Bench, read_documents, repository
 from lmc.cli.bench_masks import mask_table
 from lmc.cli.bench_lifetimes import SHAPES, lifetimes_table
@@ -48,6 +50,21 @@ def masks_command(model: str, dry: bool, peers: Path | None) -> int:
 def lifetimes_command(traces: tuple[str, ...]) -> int:
     """Prompt tokens found in the cache: plain LRU, what compiled programs say of their contexts, and an oracle."""
     for line in lifetimes_table(traces or tuple(SHAPES)):
+        click.echo(line)
+    return OK
+
+
+@bench.command("ablation")
+@click.option("--model", metavar="NAME", help="Short name, folder or hub id. Default: the stand-in model.")
+@click.option("--program", "programs", multiple=True, type=click.Choice(tuple(PROGRAMS)), help="May be repeated. Default: all.")
+@click.option("--rows", type=click.IntRange(1), default=16, show_default=True, help="Runs of each program, side by side.")
+@click.option("--pool-tokens", type=click.IntRange(1024), default=2048, show_default=True, metavar="N", help="Size of the key-value pool.")
+def ablation_command(model: str | None, programs: tuple[str, ...], rows: int, pool_tokens: int) -> int:
+    """What the cache, its tree, the order of requests, parallelism and hints bring, each left out in turn."""
+    from lmc.embed import cache_folder
+
+    settings = {"model": model or "", "dry": model is None, "cache": cache_folder(), "pool_tokens": pool_tokens}
+    for line in ablation_table(programs or tuple(PROGRAMS), settings, rows):
         click.echo(line)
     return OK
 
