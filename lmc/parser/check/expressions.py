@@ -170,8 +170,18 @@ def _field(body: Body, expr: ast.Attribute, receiver: Type) -> Type:
                          f"this is `{type_text(receiver)}`", "use `match`: `case Error():` and `case _:`")
     else:
         body.facts.error("E0318", f"`{type_text(receiver)}` has no `{name}`", expr.name, "only records have fields",
-                         "methods are called: `.strip()`" if is_str(receiver) else None)
+                         _instead_of_field(expr, receiver))
     return UNKNOWN
+
+
+def _instead_of_field(expr: ast.Attribute, receiver: Type) -> str | None:
+    """What to write where something that is no record is asked for a field."""
+    name = expr.name.text
+    if name in ("len", "length", "size", "count") and (is_str(receiver) or isinstance(receiver, (ListT, DictT))):
+        return f"write `len({expr.value.text if isinstance(expr.value, ast.Name) else 'x'})`"
+    if isinstance(receiver, DictT):
+        return f'a dict has keys: `["{name}"]`'
+    return "methods are called: `.strip()`" if is_str(receiver) else None
 
 
 def _names(union: UnionT) -> str:
@@ -197,7 +207,7 @@ def _index(body: Body, expr: ast.Index) -> Type:
             return STR
     body.infer(expr.index)
     if known(receiver):
-        _not_indexable(body, expr.value, receiver)
+        _not_indexable(body, expr.value, receiver, expr.index)
     return UNKNOWN
 
 
@@ -205,10 +215,11 @@ def _expect_index(body: Body, index: ast.Expr) -> None:
     body.expect(index, INT, "an index")
 
 
-def _not_indexable(body: Body, expr: ast.Expr, receiver: Type) -> None:
+def _not_indexable(body: Body, expr: ast.Expr, receiver: Type, index: ast.Expr | None = None) -> None:
     help = None
-    if isinstance(receiver, RecordT):
-        help = f"take a field with a dot: `.{receiver.fields[0].name}`" if receiver.fields else None
+    if isinstance(receiver, RecordT) and receiver.fields:
+        asked = [field.name for field in receiver.fields if isinstance(index, ast.Text) and index.plain == field.name]
+        help = f"take a field with a dot: `.{(asked or [receiver.fields[0].name])[0]}`"
     elif isinstance(receiver, OptionalT):
         help = "it may be None: test it first, `if x is not None:`"
     body.facts.error("E0319", f"`{type_text(receiver)}` cannot be indexed", expr, f"this is `{type_text(receiver)}`", help)

@@ -100,15 +100,15 @@ class _Loader:
         try:
             text = self.read(path)
         except LmcError as error:
-            self._refuse("E0205", f'the import "{spec}" cannot be read: {error.diagnostics[0].message}', item, "not found",
-                         _near(path, spec))
-            return None
+            what = error.diagnostics[0].message
         except OSError as error:
-            self._refuse("E0205", f'the import "{spec}" cannot be read: {error.strerror or error}', item, "not found",
-                         _near(path, spec))
-            return None
-        self.load(path, text, self._module(real))
-        return path
+            what = f"cannot read `{path}`: {error.strerror or error}"
+        else:
+            self.load(path, text, self._module(real))
+            return path
+        label = "this cannot be read" if os.path.exists(path) else "not found"
+        self._refuse("E0205", f'the import "{spec}" fails: {what}', item, label, _near(path, spec))
+        return None
 
     def _refuse(self, code: str, message: str, item: ast.Import, label: str, help: str | None = None,
                 notes: tuple[str, ...] = ()) -> None:

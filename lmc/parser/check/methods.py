@@ -16,7 +16,8 @@ from lmc.parser.check.suggest import nearest
 from lmc.types import BOOL, INT, STR, DictT, ListT, NeverT, OptionalT, RecordT, TupleT, Type
 
 _LIST_HABITS = {
-    "append": "write `{x} += [value]`", "extend": "write `{x} += other`", "insert": "write `{x} = {x}[:i] + [value] + {x}[i:]`",
+    "append": "write `{x} += [value]`", "push": "write `{x} += [value]`", "add": "write `{x} += [value]`",
+    "extend": "write `{x} += other`", "insert": "write `{x} = {x}[:i] + [value] + {x}[i:]`",
     "pop": "read `{x}[-1]`, then write `{x} = {x}[:-1]`", "remove": "write `{x} = [x for x in {x} if x != value]`",
     "sort": "write `{x} = sorted({x})`", "reverse": "write `{x} = {x}[::-1]`",
     "copy": "a list is a value already; just assign it",
@@ -24,6 +25,10 @@ _LIST_HABITS = {
     "count": "write `len([x for x in {x} if x == value])`",
     "join": "the text between comes first: `\", \".join({x})`",
 }
+_ASKED = {"contains": "write `value in {x}`", "includes": "write `value in {x}`", "has": "write `value in {x}`",
+          "has_key": "write `key in {x}`", "map": "write `[f(y) for y in {x}]`", "filter": "write `[y for y in {x} if condition]`",
+          "forEach": "write `for y in {x}:`", "isEmpty": "write `len({x}) == 0`"}
+"""What other languages ask of lists, dicts and texts."""
 _DICT_HABITS = {"update": "set the keys one by one: `{x}[key] = value`", "pop": "read it with `{x}[key]`",
                 "setdefault": "read it with `{x}.get(key, value)`", "copy": "a dict is a value already; just assign it"}
 _STR_HABITS = {"format": "put the value into the text: `\"Hello ${name}\"`", "encode": "text needs no encoding here",
@@ -81,6 +86,10 @@ def _no_method(body: Body, function: ast.Attribute, receiver: Type, methods: lis
         help = f"`{name}` is a field: write it without `(…)`"
     elif name in ("len", "length", "size"):
         help = f"write `len({shown})`"
+    elif name in _ASKED and not isinstance(receiver, RecordT):
+        help = _ASKED[name].replace("{x}", shown)
+    elif isinstance(receiver, ListT):
+        help = "lists have no methods: builtins take them, as in `len(xs)`, and comprehensions go through them"
     body.facts.error("E0318", f"`{type_text(receiver)}` has no method `.{name}`", function.name, "unknown method", help)
     return UNKNOWN
 

@@ -89,6 +89,8 @@ def _named(scope: FileScope, expr: ast.Name | ast.Attribute) -> Type:
 _HABITS = {"string": "str", "String": "str", "integer": "int", "boolean": "bool", "double": "float", "number": "float",
            "List": "list[…]",
            "Optional": "T | None", "Dict": "dict[…]", "Literal": '"A" | "B"', "Any": "a `type` of your own"}
+_NO_TYPES = {"void": "a function that returns nothing has no `->`", "any": "every value has one type: name it, or define a `type`",
+             "object": "every value has one type: name it, or define a `type`"}
 
 
 def _unknown_name(scope: FileScope, expr: ast.Name) -> None:
@@ -99,7 +101,7 @@ def _unknown_name(scope: FileScope, expr: ast.Name) -> None:
         return
     types = [n for n, item in scope.items.items() if isinstance(item, (ast.TypeAlias, ast.RecordDef))]
     near = _HABITS.get(expr.text) or nearest(expr.text, [*types, *scope.imported, *BUILTIN_TYPES, "list", "dict"])
-    help = f"did you mean `{near}`?" if near else f"define it: `type {expr.text}: …`"
+    help = f"did you mean `{near}`?" if near else _NO_TYPES.get(expr.text, f"define it: `type {expr.text}: …`")
     scope.facts.error("E0313", f"unknown type `{expr.text}`", expr, "not a type that is defined here", help)
 
 
