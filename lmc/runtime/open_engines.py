@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from lmc.runtime.loop_thread import LoopThread
-from lmc.runtime.open_session import open_session
-from lmc.runtime.session import Session
+from lmc.runtime.open_session import Opened, open_session
 
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    session: Session
+    session: Opened
     loop: LoopThread
     shares: int = 0
 
@@ -57,6 +56,7 @@ class SharedEngines:
                 return
             if self._open.get(key) is share:
                 del self._open[key]
+        share.loop.run(share.session.disconnect())
         share.loop.close()
         share.session.close()
 
@@ -69,8 +69,8 @@ def shared_engines() -> SharedEngines:
 
 def _key(settings: Mapping[str, Any]) -> object:
     folder = Path(settings["model"]).expanduser()
-    # A folder is itself, wherever the process stands; after `os.fork` nothing runs that was started before.
-    model = str(folder.resolve()) if settings["model"] and folder.is_dir() else settings["model"]
+    # A folder or a GGUF file is itself, wherever the process stands; after `os.fork` nothing runs that was started before.
+    model = str(folder.resolve()) if settings["model"] and folder.exists() else settings["model"]
     return (os.getpid(), *sorted({**settings, "model": model}.items()))
 
 

@@ -1,8 +1,8 @@
-"""Reads a GGUF file of the Llama family: its metadata, its vocabulary, and its weights as float32 under their Hugging Face names.
+"""Reads a GGUF file of the Llama or the Qwen family: its metadata, its vocabulary, and its weights as float32 under their Hugging Face names.
 
     file = open_gguf(Path("SmolLM2-135M-Instruct.Q4_1.gguf"))
     file.number("llama.block_count")                  -> 30
-    for name, tensor in llama_weights(file): ...      -> "model.layers.0.self_attn.q_proj.weight", (576, 576) float32
+    for name, tensor in named_weights(file): ...      -> "model.layers.0.self_attn.q_proj.weight", (576, 576) float32
 
 It knows quantisation blocks and how llama.cpp lays rows out; it does not know tokenizers, folders or configs.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from gguf import GGMLQuantizationType, GGUFReader
+from gguf import GGMLQuantizationType, GGUFReader, dequantize, quant_shape_to_byte_shape
 
 from lmc.diagnostics import Diagnostic, LmcError
 
@@ -73,15 +73,17 @@ def open_gguf(path: Path) -> GgufFile:
     return GgufFile(path, {key: field.contents() for key, field in reader.fields.items()}, tensors)
 
 
-def llama_weights(file: GgufFile) -> Iterator[tuple[str, torch.Tensor]]:
+def named_weights(file: GgufFile) -> Iterator[tuple[str, torch.Tensor]]:
     """All weights as float32, under the names that Hugging Face gives them.  A tied output matrix is not repeated."""
-    heads = int(file.number("llama.attention.head_count"))
-    kv_heads = int(file.number("llama.attention.head_count_kv"))
+    # llama.cpp turns the rows of Llama models alone.
+    turned = file.text("general.architecture") == "llama"
+    heads = int(file.number("llama.attention.head_count")) if turned else 0
+    kv_heads = int(file.number("llama.attention.head_count_kv")) if turned else 0
     for name, tensor in file.tensors.items():
         weight = dequantise(file.path, tensor)
-        if name.endswith("attn_q.weight"):
+        if turned and name.endswith("attn_q.weight"):
             weight = _unpermute(weight, heads)
-        elif name.endswith("attn_k.weight"):
+        elif turned and name.endswith("attn_k.weight"):
             weight = _unpermute(weight, kv_heads)
         yield _hugging_face_name(file.path, name), weight
 
@@ -98,8 +100,17 @@ def dequantise(path: Path, tensor: GgufTensor) -> torch.Tensor:
         case GGMLQuantizationType.Q4_1:
             values = _q4_1(torch.from_numpy(tensor.raw.copy()))
         case kind:
-            raise _broken(path, f"`{tensor.name}` is stored as {kind.name}; F32, F16, Q8_0 and Q4_1 can be read")
+            values = _by_the_package(path, tensor, kind)
     return values.reshape(tensor.shape)
+
+
+def _by_the_package(path: Path, tensor: GgufTensor, kind: GGMLQuantizationType) -> torch.Tensor:
+    # Several times as slow as the four kinds above, and there for all others that the package knows.
+    try:
+        rows = tensor.raw.reshape(-1, *quant_shape_to_byte_shape(tensor.shape[-1:], kind))
+        return torch.from_numpy(dequantize(rows, kind))
+    except (NotImplementedError, KeyError) as error:
+        raise _broken(path, f"`{tensor.name}` is stored as {kind.name}, which cannot be read") from error
 
 
 def _q8_0(raw: torch.Tensor) -> torch.Tensor:
@@ -135,6 +146,11 @@ _LAYER = {
     "attn_q.weight": "self_attn.q_proj.weight",
     "attn_k.weight": "self_attn.k_proj.weight",
     "attn_v.weight": "self_attn.v_proj.weight",
+    "attn_q.bias": "self_attn.q_proj.bias",
+    "attn_k.bias": "self_attn.k_proj.bias",
+    "attn_v.bias": "self_attn.v_proj.bias",
+    "attn_q_norm.weight": "self_attn.q_norm.weight",
+    "attn_k_norm.weight": "self_attn.k_norm.weight",
     "attn_output.weight": "self_attn.o_proj.weight",
     "ffn_norm.weight": "post_attention_layernorm.weight",
     "ffn_gate.weight": "mlp.gate_proj.weight",
@@ -148,7 +164,7 @@ def _hugging_face_name(path: Path, name: str) -> str:
         return _TOP[name]
     block, _, rest = name.removeprefix("blk.").partition(".")
     if not name.startswith("blk.") or rest not in _LAYER:
-        raise _broken(path, f"the tensor `{name}` has no place in a Llama model")
+        raise _broken(path, f"the tensor `{name}` has no place in a Llama or Qwen model")
     return f"model.layers.{block}.{_LAYER[rest]}"
 
 

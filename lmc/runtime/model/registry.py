@@ -2,6 +2,7 @@
 
     resolve_model("smollm2-135m-instruct", cache)    the default model: fetched, converted and kept in cache/models/ on first use
     resolve_model("./my-model", cache)               a Hugging Face folder
+    resolve_model("./my-model.gguf", cache)          a GGUF file, converted and kept in cache/models/ on first use
     resolve_model("org/name", cache)                 a hub id, kept where huggingface_hub keeps its files
 
 It knows names, the cache and checksums; it does not know what is in a model.
@@ -18,7 +19,7 @@ from lmc.diagnostics import Diagnostic, LmcError, UsageError
 from lmc.runtime.model.download import Wheel
 from lmc.runtime.model.folder import check_folder
 from lmc.runtime.model.hub import cached_snapshots, download_snapshot, local_snapshot
-from lmc.runtime.model.install import install, installed_folder
+from lmc.runtime.model.install import convert_file, converted_folder, install, installed_folder
 from lmc.runtime.model.progress import Progress, silent
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
@@ -63,15 +64,20 @@ def resolve_model(name: str, cache: Path, *, progress: Progress = silent) -> Pat
     if folder is not None:
         return folder
     packaged = find_packaged(name)
-    return install(packaged.name, packaged.wheel, cache, progress) if packaged is not None else download_snapshot(name)
+    if packaged is not None:
+        return install(packaged.name, packaged.wheel, cache, progress)
+    file = _gguf_file(name)
+    return convert_file(file, cache, progress) if file is not None else download_snapshot(name)
 
 
 def present_model(name: str, cache: Path) -> Path | None:
-    """The model's folder, complete; None where it would have to be fetched.  Raises as `resolve_model` does."""
+    """The model's folder, complete; None where it would have to be fetched or converted.  Raises as `resolve_model` does."""
     packaged = find_packaged(name)
     if packaged is not None:
         return installed_folder(packaged.name, cache)
-    folder = Path.home() / name[2:] if name.startswith("~/") else Path(name)
+    if (file := _gguf_file(name)) is not None:
+        return converted_folder(file, cache)
+    folder = _path(name)
     if name and folder.is_dir():
         check_folder(folder)
         return folder
@@ -84,7 +90,8 @@ def pull(name: str, cache: Path, progress: Progress = silent) -> Path:
     """Fetches the model, or verifies every byte of it where it is there; a damaged one is fetched again."""
     packaged = find_packaged(name)
     if packaged is None:
-        return download_snapshot(name) if _is_hub_id(name) and not Path(name).is_dir() else resolve_model(name, cache)
+        fetched = _is_hub_id(name) and not Path(name).exists()
+        return download_snapshot(name) if fetched else resolve_model(name, cache, progress=progress)
     try:
         folder = installed_folder(packaged.name, cache, every_byte=True, progress=progress)
     except LmcError:
@@ -110,6 +117,16 @@ def find_packaged(name: str) -> PackagedModel | None:
     return next((m for m in PACKAGED if m.name == wanted), None)
 
 
+def _path(name: str) -> Path:
+    return Path.home() / name[2:] if name.startswith("~/") else Path(name)
+
+
+def _gguf_file(name: str) -> Path | None:
+    """The GGUF file of this name, if it is one that is there."""
+    path = _path(name)
+    return path if path.suffix.lower() == ".gguf" and path.is_file() else None
+
+
 def _is_hub_id(name: str) -> bool:
     part = r"[A-Za-z0-9](?:[\w.-]*\w)?"
     return len(name) <= 96 and not re.search(r"--|\.\.", name) and re.fullmatch(f"{part}/{part}", name, re.ASCII) is not None
@@ -118,6 +135,6 @@ def _is_hub_id(name: str) -> bool:
 def _unknown(name: str, folder: Path) -> UsageError:
     known = [m.name for m in PACKAGED]
     close = difflib.get_close_matches(name.lower(), known, 1)
-    what = f"`{name}` is a file, expected the folder of a model" if folder.is_file() else f"there is no model or folder `{name}`"
-    help = f"did you mean `{close[0]}`?" if close else f"give a folder, a hub id `org/name`, or one of: {', '.join(known)}"
+    what = f"`{name}` is a file, expected a GGUF file or the folder of a model" if folder.is_file() else f"there is no model or folder `{name}`"
+    help = f"did you mean `{close[0]}`?" if close else f"give a folder, a GGUF file, a hub id `org/name`, or one of: {', '.join(known)}"
     return UsageError(Diagnostic("E0801", what, None, help=help))

