@@ -12,6 +12,7 @@ from lmc.cli.bench_json import OBJECTS, Bench, read_documents, repository
 from lmc.cli.bench_masks import mask_table
 from lmc.cli.bench_lifetimes import SHAPES, lifetimes_table
 from lmc.cli.bench_regex import regex_table
+from lmc.cli.bench_workloads import workloads_command
 from lmc.cli.exits import OK
 
 
@@ -72,7 +73,7 @@ def ablation_command(model: str | None, programs: tuple[str, ...], rows: int, po
 @bench.command("json")
 @click.option("--model", default="default", metavar="NAME", show_default=True, help="Short name, folder or hub id.")
 @click.option("--dry", is_flag=True, help="The stand-in model.")
-@click.option("--kernels", default="auto", metavar="KIND", show_default=True, help="auto, native, native:LEVEL or torch.")
+@click.option("--kernels", default="auto", metavar="KIND", show_default=True, help="auto, native, native:LEVEL, triton or torch.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="The shared test data. Default: ../shared/data beside the repository.")
 @click.option("--only", "objects", multiple=True, type=click.Choice(OBJECTS), help="May be repeated. Default: all.")
@@ -86,3 +87,6 @@ def json_command(model: str, dry: bool, kernels: str, data: Path | None, objects
     for line in Bench(model, dry=dry, kernels=kernels).table(wanted, batches):
         click.echo(line)
     return OK
+
+
+bench.add_command(workloads_command)

@@ -167,17 +167,26 @@ def read_documents(folder: Path | None, names: tuple[str, ...], count: int) -> d
     return {name: made[name](folder)[:count] for name in names}
 
 
+def read_rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    """The lines of a file of JSON lines in a folder of benchmark data.  Raises `UsageError` where it is missing."""
+    path = folder / name
+    if not path.is_file():
+        raise UsageError(Diagnostic("E0853", f"`{path}` does not exist, expected the data of the benchmark", None,
+                                    help="give the folder of the shared test data: --data FOLDER"))
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
 def _characters(folder: Path) -> list[Document]:
     regex = _regex(folder, "character")
     question = "{} is a character in Harry Potter. Please fill in the following information about this character."
-    return [Document(question.format(row["name"]), regex, None) for row in _rows(folder, "character_names.jsonl")]
+    return [Document(question.format(row["name"]), regex, None) for row in read_rows(folder, "character_names.jsonl")]
 
 
 def _cities(folder: Path) -> list[Document]:
     regex = _regex(folder, "city")
     question = "Please extract the information of a city from the following page.\n{}\nHere are the name, country, latitude, population " \
                "and top 3 landmarks in JSON."
-    pages = [row["document"] for row in _rows(folder, "wiki_docs.jsonl")]
+    pages = [row["document"] for row in read_rows(folder, "wiki_docs.jsonl")]
     return [Document(question.format(page[start : start + _PIECE]), regex, None) for start in (0, _PIECE) for page in pages]
 
 
@@ -186,7 +195,7 @@ def _schemas(folder: Path) -> list[Document]:
     from lmc.regex.json_schema import SchemaError
 
     documents = []
-    for row in _rows(folder, "json_schemas.jsonl"):
+    for row in read_rows(folder, "json_schemas.jsonl"):
         document = Document(f"Write an example of this JSON: {row['title']}.", None, json.dumps(row["schema"]))
         try:
             _automaton(document)
@@ -204,15 +213,7 @@ def _automaton(document: Document) -> Any:
 
 
 def _regex(folder: Path, name: str) -> str:
-    return next(row["regex"] for row in _rows(folder, "regex_constraints.jsonl") if row["id"] == name)
-
-
-def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
-    path = folder / name
-    if not path.is_file():
-        raise UsageError(Diagnostic("E0853", f"`{path}` does not exist, expected the data of the benchmark", None,
-                                    help="give the folder of the shared test data: --data FOLDER"))
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    return next(row["regex"] for row in read_rows(folder, "regex_constraints.jsonl") if row["id"] == name)
 
 
 def _line(name: str, batch: int, jump: str, outcome: Outcome, off: Outcome) -> str:

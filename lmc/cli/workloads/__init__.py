@@ -1,0 +1,1 @@
+"""The workloads of SGLang's paper: programs, rows, and who runs them."""
