@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lmc.runtime.instance import RunOptions, Sinks
     from lmc.runtime.machine import Machine
     from lmc.runtime.open_engines import Share
+    from lmc.runtime.remote.settings import RemoteSettings
     from lmc.runtime.rendering import Rendering
     from lmc.runtime.report import Report
 
@@ -44,7 +45,8 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
          sampling: Mapping[str, Any] | None = None, max_calls: int | None = None, max_tokens: int | None = None,
          print: Callable[[str], None] | None = None, stream: Callable[[str], None] | None = None,
          input: Callable[[str], str] | None = None, level: int = DEFAULT_LEVEL, cache: str | os.PathLike[str] | None = None,
-         roots: Iterable[str | os.PathLike[str]] = ()) -> Module:
+         roots: Iterable[str | os.PathLike[str]] = (), backend: str = "local", base_url: str | None = None,
+         key_env: str = "OPENAI_API_KEY", network: Mapping[str, Any] | None = None) -> Module:
     """Compile a `.lmp` file, or read a `.lmpc` artifact, and give its public functions as callables.
 
     model: a short name, a folder or a hub id; above the program's `config`, which is above the default model
@@ -60,6 +62,8 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     level: 0 runs the program as it is written, 1 and 2 optimised as by `-O`; no token differs
     cache: where fetched models and built kernels are kept
     roots: folders that imports may reach beside the file's own
+    backend, base_url: "openai", "sglang" or "vllm", and where the server is; key_env: the environment variable that holds its key
+    network: how it is asked: deadline, attempts, longest_wait, repeat_billed, at_once, speculate, prices (docs/remote.md)
     Raises `CompileError` with everything that is wrong, or `UsageError` for a wrong argument.
     """
     from lmc.runtime.ablation import Part, check_policy, check_without
@@ -72,7 +76,8 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     check_kernels(kernels)
     check_policy(policy)
     check_without(left_out)
-    program = load_program(Path(path), level=level, roots=roots)
+    remote = remote_of(backend, base_url, key_env, network or {})
+    program = load_program(Path(path), level=level, roots=roots, target="local" if remote is None else "api")
     budgets = {k: v for k, v in (("calls", max_calls), ("tokens", max_tokens)) if v is not None}
     options = RunOptions(seed=seed, overrides=check_overrides(sampling or {}), budgets=Budgets(**budgets),
                          parallel=Part.PARALLELISM.value not in left_out)
@@ -80,14 +85,17 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     sinks = Sinks(print or builtins.print, lambda path, text: write(text), input or builtins.input)
     settings = {"model": model or program.config.get("model", "default"), "dry": dry, "dtype": dtype, "kernels": kernels,
                 "deterministic": deterministic, "pool_tokens": pool_tokens, "jump": jump, "policy": policy, "without": left_out,
-                "cache": Path(cache) if cache is not None else cache_folder()}
+                "cache": Path(cache) if cache is not None else cache_folder(), "remote": remote}
     return Module(program, externs or {}, options, sinks, asks=input is not None, settings=settings)
 
 
 def load_program(path: Path, *, level: int = DEFAULT_LEVEL, roots: Iterable[str | os.PathLike[str]] = (),
-                 tell_moved: Callable[[str], None] | None = None) -> Program:
+                 tell_moved: Callable[[str], None] | None = None, target: str = "local") -> Program:
     """The program of a `.lmp` source, compiled, or of a `.lmpc` artifact.  Where `tell_moved` is given, lines of prompts are put into
-    an order in which more is shared, and it is called with what was moved.  Raises `CompileError` or `UsageError`."""
+    an order in which more is shared, and it is called with what was moved.  `target` is `api` for a model over the network.
+
+    Raises `CompileError` or `UsageError`.
+    """
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise UsageError(Diagnostic("E0853", f"`{path}` {what}, expected a `.lmp` or `.lmpc` file", None, help=_similar(path)))
@@ -101,7 +109,7 @@ def load_program(path: Path, *, level: int = DEFAULT_LEVEL, roots: Iterable[str 
     for folder in folders:
         if not os.path.isdir(folder):
             raise UsageError(Diagnostic("E0853", f"the root `{folder}` is no folder", None, help="give a folder that exists"))
-    compiled = compile_file(str(path), level=level, roots=folders, reordered=tell_moved is not None)
+    compiled = compile_file(str(path), level=level, target=target, roots=folders, reordered=tell_moved is not None)
     if compiled.moved:
         tell_moved(render_all(compiled.moved, compiled.checked.sources))
     return compiled.program
@@ -115,6 +123,13 @@ def function_schema(code: FunctionCode) -> dict[str, Any]:
         return signature_schema(((p.name, p.type, p.default) for p in code.params), code.result, code.doc)
     except NoSchema as error:
         raise UsageError(Diagnostic("E0851", f"`{code.name}` has no JSON schema: {error}", code.span)) from None
+
+
+def remote_of(backend: str, base_url: str | None, key_env: str, network: Mapping[str, Any]) -> RemoteSettings | None:
+    """How a server is asked; None for a model in this process.  Raises `UsageError`."""
+    from lmc.runtime.remote.settings import remote_settings
+
+    return remote_settings(backend, base_url, os.environ.get(key_env) or None, network)
 
 
 def cache_folder() -> Path:
@@ -194,14 +209,21 @@ class Module:
         from lmc.runtime.render import ShownRequests, render_calls
 
         settings = self._settings
+        if settings["remote"] is not None:
+            message = "the prompts of a model over the network are made by its server"
+            raise UsageError(Diagnostic("E0851", message, None, help="load the program without `backend` to see its turns"))
         tokenizer, template = open_tokenizer(settings["model"], settings["cache"], dry=settings["dry"])
         shown = ShownRequests(tokenizer, template, "the stand-in model" if settings["dry"] else settings["model"])
         return render_calls(self._program, shown, self._externs.for_another_loop(), code.name, args, self._options, self._sinks)
 
     def _plan(self, code: FunctionCode, args: tuple[Any, ...]) -> Forecast:
         from lmc.runtime.forecast.forecast import foresee
-        from lmc.runtime.forecast.opening import open_target
+        from lmc.runtime.forecast.opening import open_remote_target, open_target
 
+        remote = self._settings["remote"]
+        if remote is not None:
+            foreseer, target = open_remote_target(self._program, remote, self._settings["model"])
+            return foresee(self._program, foreseer, code.name, args, self._options, target)
         names = ("model", "cache", "dry", "dtype", "pool_tokens")
         foreseer, target = open_target(**{name: self._settings[name] for name in names})
         return foresee(self._program, foreseer, code.name, args, self._options, target)

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lmc.cli.remote_options import remote_options, server_of
 from lmc.levels import DEFAULT_LEVEL, LEVELS
 
 if TYPE_CHECKING:
     from lmc.backend.program import Program
     from lmc.runtime.instance import RunOptions
     from lmc.runtime.machine import Machine
-    from lmc.runtime.session import Session
+    from lmc.runtime.open_session import Opened
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
 
@@ -31,7 +32,7 @@ def model_options() -> list[click.Parameter]:
         click.Option(["--model"], metavar="NAME", help="Short name, folder or hub id. Default: the program's, or `default`."),
         click.Option(["--dtype"], type=click.Choice(["float32", "bfloat16"]), default="float32", help="Default: float32."),
         click.Option(["--kernels"], default="auto", metavar="KIND",
-                     help="What computes: auto, native, native:LEVEL or torch. Default: auto, native where that can be."),
+                     help="What computes: auto, native, native:LEVEL, triton or torch. Default: auto, the fastest that can run here."),
         click.Option(["--dry"], is_flag=True, help="Answer from a stand-in model that needs no files."),
         click.Option(["--deterministic"], is_flag=True, help="The same bits whatever else runs."),
         click.Option(["--pool-tokens"], type=click.IntRange(2), metavar="N",
@@ -56,6 +57,7 @@ def model_options() -> list[click.Parameter]:
         click.Option(["-O", "level"], type=click.Choice([*map(str, LEVELS)]), default=str(DEFAULT_LEVEL),
                      help="0: as written; 1: each function by itself; 2: all optimisations, the default."),
         click.Option(["--quiet", "-q"], is_flag=True, help="No summary, no progress."),
+        *remote_options(),
     ]
 
 
@@ -96,19 +98,22 @@ def extern_functions(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def opened_session(program: Program, given: Mapping[str, Any]) -> AsyncIterator[Session]:
+async def opened_session(program: Program, given: Mapping[str, Any]) -> AsyncIterator[Opened]:
     """The program's model; it is loaded in a thread, so that Ctrl-C is heard meanwhile."""
     from lmc.embed import cache_folder
     from lmc.runtime.daemon_call import call_in_daemon
 
+    remote = server_of(program, given)
     session = await call_in_daemon(_open, {
         "model": given["model"] or program.config.get("model", "default"), "cache": cache_folder(), "dry": given["dry"],
         "dtype": given["dtype"], "kernels": given["kernels"], "deterministic": given["deterministic"], "pool_tokens": given["pool_tokens"],
         "jump": given["jump"], "policy": given["policy"], "without": given["without"],
+        "remote": remote,
     }, given["quiet"])
     try:
         yield session
     finally:
+        await session.disconnect()
         session.close()
 
 

@@ -18,6 +18,7 @@ import click
 from lmc.cli.exits import OK
 from lmc.cli.opening import model_options, run_options
 from lmc.cli.program_command import ProgramCommand
+from lmc.cli.remote_options import server_of
 from lmc.cli.roots import root_option
 
 if TYPE_CHECKING:
@@ -40,10 +41,14 @@ def plan_function(program: Program, name: str, args: tuple[Any, ...] | None, giv
     """The forecast of a function; without `args` its parameters are not known.  `given`: options as of `model_options`."""
     from lmc.embed import cache_folder
     from lmc.runtime.forecast.forecast import foresee
-    from lmc.runtime.forecast.opening import open_target
+    from lmc.runtime.forecast.opening import open_remote_target, open_target
     from lmc.runtime.model.progress import ProgressBar, silent
 
     model = given["model"] or program.config.get("model", "default")
+    server = server_of(program, given) if "backend" in given else None
+    if server is not None:
+        foreseer, target = open_remote_target(program, server, model)
+        return foresee(program, foreseer, name, args, run_options(given), target)
     bar = ProgressBar(sys.stderr)
     try:
         foreseer, target = open_target(model, cache_folder(), dry=given["dry"], dtype=given.get("dtype", "float32"),

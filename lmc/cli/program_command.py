@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lmc.cli.exits import OK
+from lmc.cli.remote_options import target_of
 from lmc.diagnostics import Diagnostic, UsageError
 from lmc.levels import DEFAULT_LEVEL, LEVELS
 from lmc.types import spell_type
@@ -115,7 +116,8 @@ def _load(path: Path, entry: str | None, words: list[str]) -> tuple[Program, Fun
     roots = tuple(filter(os.path.isdir, _values(words, "--root", "--lmc-root")))
     moved: list[str] = []
     reordered = not {"--reorder", "--lmc-reorder"}.isdisjoint(words)
-    program = load_program(path, level=_level(words), roots=roots, tell_moved=moved.append if reordered else None)
+    options = {"level": _level(words), "target": target_of(_values(words, "--backend", "--lmc-backend"))}
+    program = load_program(path, **options, roots=roots, tell_moved=moved.append if reordered else None)
     code = find_entry(program, entry)
     spelled = {name for p in code.params for name in _spellings(p)}
     if roots and "root" in spelled or reordered and "reorder" in spelled:
@@ -123,7 +125,7 @@ def _load(path: Path, entry: str | None, words: list[str]) -> tuple[Program, Fun
         moved.clear()
         reordered = "--lmc-reorder" in words or reordered and "reorder" not in spelled
         roots = _values(words, "--lmc-root") if "root" in spelled else roots
-        program = load_program(path, level=_level(words), roots=roots, tell_moved=moved.append if reordered else None)
+        program = load_program(path, **options, roots=roots, tell_moved=moved.append if reordered else None)
         code = find_entry(program, entry)
     for text in moved:
         click.echo(text, err=True)

@@ -16,6 +16,7 @@ import click
 from lmc.cli.exits import OK
 from lmc.cli.opening import extern_functions, model_options, run_options
 from lmc.cli.program_command import ProgramCommand
+from lmc.cli.remote_options import REMOTE
 from lmc.cli.roots import root_option
 from lmc.diagnostics import render_all
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 _HELP = "Show the prompts of a function up to where it needs the model."
 # What has no meaning where nothing is computed.
-_OF_WEIGHTS = ("dtype", "kernels", "deterministic", "pool_tokens", "jump", "policy", "without")
+_OF_WEIGHTS = ("dtype", "kernels", "deterministic", "pool_tokens", "jump", "policy", "without", *REMOTE)
 
 
 @click.command("render", add_help_option=False, short_help="Show prompts.", help=_HELP,

@@ -21,6 +21,7 @@ import click
 
 from lmc.cli.exits import OK, TEST_FAILED
 from lmc.cli.opening import model_options
+from lmc.cli.remote_options import target_of
 from lmc.cli.roots import root_option
 from lmc.cli.signals import run_until_interrupted
 from lmc.diagnostics import Diagnostic, UsageError
@@ -54,7 +55,7 @@ def test(file: str, pattern: str | None, record: str | None, replay: str | None,
 
     if record is not None and replay is not None:
         raise UsageError(Diagnostic("E0851", "`--record` and `--replay` exclude each other", None, help="give one of them"))
-    program = load_program(Path(file), level=int(given["level"]), roots=given["roots"])
+    program = load_program(Path(file), level=int(given["level"]), target=target_of((given["backend"],)), roots=given["roots"])
     names = _chosen(program, pattern)
     results = _run(program, names, _folder(file, record), _folder(file, replay), given) if names else []
     if junit is not None:

@@ -44,7 +44,8 @@ def attempts_line(attempts: Sequence[Attempt]) -> str:
     maybe_billed = [a for a in attempts if a.billed != "no"]
     parts = [f"requests {len(attempts):,}" + f" ({failed:,} failed)" * bool(failed)]
     unknown = sum(a.prompt is None for a in maybe_billed)
-    parts.append(f"prompt {sum(a.prompt or 0 for a in attempts):,} tokens" + f", those of {unknown:,} requests unknown" * bool(unknown))
+    prompt = sum(a.prompt or 0 for a in attempts)
+    parts.append(f"prompt {prompt:,} tokens" + f", those of {unknown:,} requests unknown" * bool(unknown))
     wasted = sum(a.wasted or 0 for a in attempts)
     parts += [f"about {wasted:,} tokens wasted"] * bool(wasted)
     if any(a.cost is not None for a in attempts):

@@ -19,8 +19,12 @@ from lmc.runtime.kernel_names import check_kernels
 from lmc.runtime.memory import default_slots
 from lmc.runtime.model.progress import Progress, silent
 from lmc.runtime.options import check_jump
+from lmc.runtime.remote.session import RemoteSession
+from lmc.runtime.remote.settings import RemoteSettings
 from lmc.runtime.session import Session
 from lmc.runtime.template import dry_template
+
+Opened = Session | RemoteSession
 
 # The stand-in's slots hold two numbers each: this is enough for thousands of branches.
 _DRY_SLOTS = 1 << 18
@@ -29,15 +33,18 @@ _DRY_SLOTS = 1 << 18
 def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "float32", kernels: str = "auto",
                  deterministic: bool = False, pool_tokens: int | None = None, jump: str = "exact",
                  policy: str = "lpm", without: tuple[str, ...] = (), progress: Progress = silent,
-                 say: Callable[[str], None] | None = None) -> Session:
+                 say: Callable[[str], None] | None = None, remote: RemoteSettings | None = None) -> Opened:
     """Open a model and start its engine.  Weights are read when something is first computed.
 
     model: a short name, a folder or a hub id; cache: where fetched models, masks of constraints and native kernels are kept;
     kernels: what computes, see `load_model`;
     pool_tokens: size of the key-value pool; policy, without: the order of admission, and what to leave out (`ablation.py`);
-    jump: what is done with forced text ("exact", "canonical" or "off"); progress: shown while fetching; say: told the size of the pool.
+    jump: what is done with forced text ("exact", "canonical" or "off"); progress: shown while fetching; say: told the size of the pool;
+    remote: the server that the model is behind; then nothing of the others counts
     Raises `UsageError` or `LmcError` naming the file or option at fault.
     """
+    if remote is not None:
+        return RemoteSession(remote, model)
     if pool_tokens is not None and pool_tokens < 2:
         message = f"the pool has {pool_tokens} tokens, expected at least 2"
         raise UsageError(Diagnostic("E0851", message, None, help="left out, a quarter of the free memory is taken"))

@@ -33,7 +33,7 @@ from lmc.runtime.request import (
 
 if TYPE_CHECKING:
     from lmc.runtime.batch import Model
-    from lmc.runtime.engine import EngineStats
+    from lmc.runtime.engine_stats import EngineStats
     from lmc.runtime.template import ChatTemplate
     from lmc.runtime.tokenizer import Tokenizer
 
@@ -135,6 +135,9 @@ class Session:
         elif isinstance(hint, Release):
             self._waiters.pop(hint.handle, None)
         self._engine.hint(hint)
+
+    async def disconnect(self) -> None:
+        """Nothing of it belongs to the event loop."""
 
     def close(self) -> None:
         """End the engine thread; what still waits fails with kind `cancelled`."""

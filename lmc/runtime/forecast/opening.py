@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lmc.backend.program import Program
+from lmc.diagnostics import LmcError
 from lmc.runtime.dry_text import DRY_POSITIONS, DRY_SLOT_BYTES
 from lmc.runtime.forecast.counts import Target
 from lmc.runtime.forecast.prompts import Foreseer
 from lmc.runtime.model.progress import Progress, silent
 from lmc.runtime.open_tokenizer import model_folder, open_tokenizer
+from lmc.runtime.remote.capabilities import CAPABILITIES
+from lmc.runtime.remote.conversation import remote_vocabulary
+from lmc.runtime.remote.fitting import emulations, remote_faults
+from lmc.runtime.remote.settings import RemoteSettings
 
+#: What the server alone knows.
+_UNBOUNDED = 1 << 62
 _ITEM_BYTES = {"float32": 4, "bfloat16": 2}
 
 
@@ -29,3 +37,13 @@ def open_target(model: str, cache: Path, *, dry: bool = False, dtype: str = "flo
         config = read_config(model_folder(model, cache, progress=progress))
         name, slot_bytes, positions = model, config.slot_bytes(_ITEM_BYTES[dtype]), config.max_positions
     return Foreseer(tokenizer, template), Target(name, slot_bytes, min(positions, pool_tokens or positions))
+
+
+def open_remote_target(program: Program, settings: RemoteSettings, model: str) -> tuple[Foreseer, Target]:
+    """The same for a model behind a server, which is not asked.  Raises `LmcError` with the places of what it cannot do."""
+    capabilities = CAPABILITIES[settings.backend]
+    faults = remote_faults(program, capabilities)
+    if faults:
+        raise LmcError(faults, program.sources)
+    done_here = emulations(program, capabilities, attempts=settings.patience.invalid, ahead=settings.ahead)
+    return Foreseer(*remote_vocabulary()), Target(model, 0, _UNBOUNDED, done_here)

@@ -66,6 +66,8 @@ def _sums(forecast: Counts, root: Row) -> Iterator[str]:
     read, saved = forecast.prompt_tokens, forecast.saved_tokens
     share = f" ({100 * saved // read} %)" if read else ""
     yield f"prompts   {read:,} known tokens; {saved:,} of them{share} are shared and need no computing"
+    if not forecast.target.slot_bytes:
+        return  # the model is behind a server
     size = _bytes(peak.tokens * forecast.target.slot_bytes)
     more = ", and what only the run knows" if peak.open else ""
     yield f"memory    at most {peak.tokens:,} tokens of keys and values at once, {size}{more}"

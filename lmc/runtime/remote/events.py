@@ -9,6 +9,7 @@ An error that comes where an event is expected is an error, whatever the status 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -17,6 +18,8 @@ from lmc.runtime.remote.faults import Again, Fault
 
 #: Bytes of one event or body: a server that sends more is broken.
 _MOST = 64 << 20
+#: Seconds for the end of a body behind its last event.
+_AFTER_THE_END = 1.0
 
 
 async def events(content_type: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any]]:
@@ -30,8 +33,19 @@ async def events(content_type: str, chunks: AsyncIterator[bytes]) -> AsyncIterat
         return
     async for data in _data_lines(chunks):
         if data == b"[DONE]":
+            await _read_out(chunks)
             return
         yield _event(data)
+
+
+async def _read_out(chunks: AsyncIterator[bytes]) -> None:
+    """The end of the body, so that the connection can be used again; the answer is whole without it."""
+    try:
+        async with asyncio.timeout(_AFTER_THE_END):
+            async for _ in chunks:
+                continue
+    except (Fault, TimeoutError):
+        return
 
 
 async def _data_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -53,10 +67,11 @@ def _event(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict):
-        raise Fault(f"the server sends what is no answer: {data[:100]!r}", outcome="broken answer", again=Again.BILLED, broken=True)
-    if event.get("error"):
-        raise Fault(f"the server breaks off with an error: {error_text(event)}", outcome="error in the stream", again=Again.BILLED,
+        raise Fault(f"the server sends what is no answer: {data[:100]!r}", outcome="broken answer", again=Again.BILLED,
                     broken=True)
+    if event.get("error"):
+        message = f"the server breaks off with an error: {error_text(event)}"
+        raise Fault(message, outcome="error in the stream", again=Again.BILLED, broken=True)
     return event
 
 
@@ -70,4 +85,5 @@ def error_text(data: Any) -> str:
 
 def _check_size(size: int) -> None:
     if size > _MOST:
-        raise Fault(f"the server sends more than {_MOST:,} bytes in one event", outcome="too long", again=Again.NEVER, broken=True)
+        message = f"the server sends more than {_MOST:,} bytes in one event"
+        raise Fault(message, outcome="too long", again=Again.NEVER, broken=True)

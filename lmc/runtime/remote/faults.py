@@ -18,6 +18,9 @@ from lmc.runtime.remote.settings import Patience
 
 #: Statuses that say: not now.
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+#: The outcome where a connection was lost.
+DROPPED = "dropped"
+#: Seconds.
 _LONGEST_BACK_OFF = 8.0
 
 
@@ -32,8 +35,8 @@ class Again(Enum):
 class Fault(Exception):
     """An attempt failed.
 
-    outcome: in a few words, for the report; wait: what the server asks for, in seconds; broken: whether an answer came that is none;
-    raw: the text that came before
+    outcome: in a few words, for the report; wait: what the server asks for, in seconds
+    broken: whether an answer came that is none; raw: the text that came before
     """
 
     def __init__(self, message: str, *, outcome: str, again: Again, wait: float | None = None, broken: bool = False,
@@ -50,7 +53,8 @@ class Fault(Exception):
 def status_fault(status: int, told: str, wait: float | None) -> Fault:
     """Of an answer that is no success; `told` is what the server says of it."""
     again = Again.SAFE if status in _AGAIN else Again.NEVER
-    return Fault(f"the server answers with status {status}" + f": {told}" * bool(told), outcome=str(status), again=again, wait=wait)
+    message = f"the server answers with status {status}" + f": {told}" * bool(told)
+    return Fault(message, outcome=str(status), again=again, wait=wait)
 
 
 def asked_wait(headers: dict[str, str]) -> float | None:
@@ -65,12 +69,14 @@ def asked_wait(headers: dict[str, str]) -> float | None:
 def next_wait(fault: Fault, patience: Patience, number: int, waited: float, jitter: float) -> float | None:
     """The seconds before the next attempt, None where there is none.
 
-    number: of the attempt that failed, from 1; waited: all waits so far; jitter: from 0 to 1, so that many do not come back at once
+    number: of the attempt that failed, from 1; waited: all waits so far
+    jitter: from 0 to 1, so that many do not come back at once
     """
     allowed = fault.again is Again.SAFE or fault.again is Again.BILLED and patience.repeat_billed
     if not allowed or number >= patience.attempts:
         return None
-    wait = fault.wait if fault.wait is not None else min(_LONGEST_BACK_OFF, patience.first_wait * 2 ** (number - 1)) * (0.5 + jitter / 2)
+    back_off = min(_LONGEST_BACK_OFF, patience.first_wait * 2 ** (number - 1)) * (0.5 + jitter / 2)
+    wait = fault.wait if fault.wait is not None else back_off
     return wait if wait <= patience.longest_wait and waited + wait <= patience.waits else None
 
 
@@ -86,7 +92,8 @@ def given_up(fault: Fault, patience: Patience, number: int) -> RunError:
         helps.append("it is sent again only where that is allowed: `--repeat-billed`")
     if fault.raw:
         helps.append(f"what came before: {fault.raw[:200]!r}")
-    return failure("E0873" if fault.broken else "E0872", message, None, kind="model", help="\n".join(helps) or None, raw=fault.raw)
+    code = "E0873" if fault.broken else "E0872"
+    return failure(code, message, None, kind="model", help="\n".join(helps) or None, raw=fault.raw)
 
 
 def _duration(seconds: float) -> str:

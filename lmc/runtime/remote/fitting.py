@@ -1,4 +1,4 @@
-"""What of a program a target over the network cannot do: refused with its place when it is bound, or emulated and listed by a plan.
+"""What a target over the network cannot do of a program: refused with its place when that is bound, or emulated and listed.
 
     judge.lmp:9:5   `score` needs the log-probabilities of a prompt, which openai does not give          refused
     judge.lmp:7:5   5 stop texts, and openai takes 4: the rest is cut here                                emulated
@@ -36,16 +36,21 @@ def remote_faults(program: Program, target: Capabilities) -> list[Diagnostic]:
     return faults
 
 
-def emulations(program: Program, target: Capabilities, *, attempts: int) -> tuple[str, ...]:
-    """What is done here in the target's place, in words; `attempts`: how often a value is asked for."""
+def emulations(program: Program, target: Capabilities, *, attempts: int, ahead: int = 0) -> tuple[str, ...]:
+    """What is done here in the target's place, in words.
+
+    attempts: how often a value is asked for; ahead: as in `RemoteSettings`
+    """
     found = ["counting tokens before a run: bytes of UTF-8 are counted in their place"]
     begun = False
     for instruction in program_instructions(program):
         begun = begun or _goes_on(instruction)
         found += (f"{what} ({instruction.span})" for what in _emulated(instruction, target, attempts))
+        if ahead and instruction.opcode == "lm.speculate":
+            found.append(_speculated(instruction, ahead))
     if begun and not target.continues:
-        found.append("going on with a turn of the assistant that has begun: it is sent as it stands, and what an answer repeats of it "
-                     "is cut off")
+        found.append("going on with a turn of the assistant that has begun: it is sent as it stands, and what an answer repeats "
+                     "of it is cut off")
     return tuple(dict.fromkeys(found))
 
 
@@ -53,8 +58,6 @@ def _faults(instruction: Instruction, target: Capabilities) -> Iterator[tuple[st
     opcode, attributes = instruction.opcode, instruction.attributes
     if opcode not in ("lm.gen", "lm.select", "lm.score"):
         return
-    if attributes["role"] not in ("assistant", "raw"):
-        yield f"{target.name} writes turns of the assistant alone, and this is one of the {attributes['role']}", "use a local model"
     for name in _NEUTRAL:
         if name in instruction.inputs and name not in target.options and not _is_neutral(instruction.inputs[name], name):
             yield f"`{name}` is not known to {target.name}", "leave the option out, or use a local model"
@@ -64,7 +67,8 @@ def _faults(instruction: Instruction, target: Capabilities) -> Iterator[tuple[st
                "use `select`, vLLM, or a local model")
     method = attributes.get("method", "token_length_normalized")
     if opcode == "lm.select" and method != "token_length_normalized":
-        yield f"the method `{method}` needs the model's tokens, which are not known here", "leave `method` out, or use a local model"
+        yield (f"the method `{method}` needs the model's tokens, which are not known here",
+               "leave `method` out, or use a local model")
 
 
 def _emulated(instruction: Instruction, target: Capabilities, attempts: int) -> Iterator[str]:
@@ -79,6 +83,12 @@ def _emulated(instruction: Instruction, target: Capabilities, attempts: int) -> 
     count = len(stops) if isinstance(stops, tuple) else None
     if target.stops is not None and count is not None and count > target.stops:
         yield f"{count} stop texts, where {target.stops} are taken: the rest is cut here"
+
+
+def _speculated(instruction: Instruction, ahead: int) -> str:
+    gens = [inner for inner in instruction.blocks[0].instructions if inner.opcode == "lm.gen"]
+    return (f"several generations in one request: {len(gens)} may be 1, where each of the others has a limit of {ahead} tokens or "
+            f"less ({gens[0].span})")
 
 
 def _kind(instruction: Instruction) -> str:

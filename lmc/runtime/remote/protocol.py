@@ -54,7 +54,8 @@ class Counted:
 class Answer:
     """What has come so far.
 
-    finish: the server's own word for why it ended, None while it goes on; stop: the stop text that ended it, where the server says so
+    finish: the server's own word for why it ended, None while it goes on
+    stop: the stop text that ended it, where the server says so
     counted: None where the server does not count; scored: of a scoring, the tokens of the prompt
     """
 

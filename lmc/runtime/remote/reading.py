@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from lmc.runtime.remote.faults import Again, Fault
+from lmc.runtime.remote.faults import DROPPED, Again, Fault
 from lmc.runtime.remote.protocol import Answer, Interface
 from lmc.runtime.speculation import first_stop
 
@@ -45,6 +45,8 @@ class Reading:
                 if self._stopped():
                     return self.answer
         except Fault as fault:
+            if fault.outcome == DROPPED and self.answer.finish is not None:
+                return self._whole()  # only the count of tokens may be missing
             # Text that was shown cannot be taken back, so nothing is tried again behind it.
             fault.raw = self.answer.text or None
             if self.shown:
@@ -77,8 +79,8 @@ class Reading:
             raise Fault(f"the server {what}", outcome="cut off" if answer.text else "empty", again=Again.BILLED, broken=True,
                         raw=answer.text or None)
         if answer.finish not in _ENDS:
-            raise Fault(f"the server ended the answer: {answer.finish}", outcome=answer.finish[:40], again=Again.NEVER, broken=True,
-                        raw=answer.text or None)
+            raise Fault(f"the server ended the answer: {answer.finish}", outcome=answer.finish[:40], again=Again.NEVER,
+                        broken=True, raw=answer.text or None)
         answer.text = self._text()
         self._show(to_the_end=True)
         return answer

@@ -79,7 +79,7 @@ class RemoteSession:
                     return generated
                 if on_piece is not None:
                     on_piece(generated)
-                saved.go_on(self.tokenizer.decode_bytes(following.prompt[len(request.prompt) + len(generated.ids):]))
+                saved.go_on(self.tokenizer.decode_bytes(following.prompt[len(request.prompt) + len(generated.ids):]).decode())
                 request = following
         finally:
             saved.tell()
@@ -125,7 +125,8 @@ class RemoteSession:
             on_text(text)
         return self._generated(answer.text if text is None else text, answer, request, valid=text is not None)
 
-    async def _value(self, ask: Ask, wanted: Wanted, stops: tuple[str, ...], origin: Origin, told: _Told) -> tuple[str | None, Answer]:
+    async def _value(self, ask: Ask, wanted: Wanted, stops: tuple[str, ...], origin: Origin,
+                     told: _Told) -> tuple[str | None, Answer]:
         """The value's text, None where it was cut.  Raises `RunError` where no answer is one."""
         kind = ask.conversation.kind
         if kind in self.remote.schemas or kind in self.remote.regexes and wanted.regex is not None:
@@ -163,7 +164,8 @@ class RemoteSession:
         if text is None:
             raise failure("E0836", "the choice was cut", None, kind="invalid", raw=answer.text)
         usage = _usage(answer)
-        return [Scored((0.0 if option == text else -float("inf"),), usage if i == 0 else Usage()) for i, option in enumerate(options)]
+        return [Scored((0.0 if option == text else -float("inf"),), usage if number == 0 else Usage())
+                for number, option in enumerate(options)]
 
     async def _scored(self, request: ScoreRequest, option: str) -> Scored:
         assert request.origin is not None

@@ -7,7 +7,9 @@ The key is a secret: it is in no text that this data is shown as.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from lmc.diagnostics import Diagnostic, UsageError
@@ -48,7 +50,8 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class RemoteSettings:
-    """at_once: requests under way at a time; ahead: tokens that may be asked for past a stop, and so be thrown away, in one call."""
+    """at_once: requests under way at a time; ahead: tokens that may be asked for past a stop, and so be thrown away, in one
+    call."""
 
     backend: str
     base_url: str
@@ -57,6 +60,34 @@ class RemoteSettings:
     ahead: int = 0
     patience: Patience = Patience()
     prices: Prices | None = None
+
+
+_OF_PATIENCE = ("deadline", "attempts", "longest_wait", "repeat_billed")
+_NAMES = (*_OF_PATIENCE, "at_once", "speculate", "prices")
+
+
+def remote_settings(backend: str, base_url: str | None, key: str | None, network: Mapping[str, Any]) -> RemoteSettings | None:
+    """The settings by the names that users give; None where the model is in this process.
+
+    network: `deadline`, `attempts`, `longest_wait`, `repeat_billed`, `at_once`, `speculate`, `prices` (read, written)
+    Raises `UsageError`.
+    """
+    unknown = [name for name in network if name not in _NAMES]
+    if unknown:
+        message = f"there is no setting `{unknown[0]}` for a network"
+        raise UsageError(Diagnostic("E0851", message, None, help=f"there are: {', '.join(_NAMES)}"))
+    if backend == "local":
+        if base_url is not None or network:
+            message = "an address or a setting of a server is given, and no server is asked"
+            raise UsageError(Diagnostic("E0851", message, None, help="say which interface it has: `--backend openai`"))
+        return None
+    if base_url is None:
+        message = f"the backend {backend} needs the address of a server"
+        raise UsageError(Diagnostic("E0851", message, None, help="as in `--base-url http://localhost:8000/v1`"))
+    patience = Patience(**{name: network[name] for name in _OF_PATIENCE if name in network})
+    prices = Prices(*network["prices"]) if network.get("prices") else None
+    at_once, ahead = network.get("at_once", 32), network.get("speculate", 0)
+    return checked(RemoteSettings(backend, base_url, key, at_once, ahead, patience, prices))
 
 
 def checked(settings: RemoteSettings) -> RemoteSettings:
@@ -70,7 +101,8 @@ def checked(settings: RemoteSettings) -> RemoteSettings:
         raise UsageError(Diagnostic("E0851", message, None, help="as in `--base-url http://localhost:8000/v1`"))
     if parts.username or parts.password:
         message = "the address of the server holds a name or password, which would be shown with it"
-        raise UsageError(Diagnostic("E0851", message, None, help="put the key into the environment: OPENAI_API_KEY, or `--key-env NAME`"))
+        help = "put the key into the environment: OPENAI_API_KEY, or `--key-env NAME`"
+        raise UsageError(Diagnostic("E0851", message, None, help=help))
     if settings.ahead < 0 or settings.at_once < 1 or settings.patience.attempts < 1 or settings.patience.deadline <= 0:
         message = "`ahead` counts from 0, `at_once` and attempts from 1, and a deadline is more than 0 seconds"
         raise UsageError(Diagnostic("E0851", message, None))

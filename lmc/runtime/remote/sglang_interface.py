@@ -22,8 +22,10 @@ class SgLang(OpenAi):
         if ask.conversation.raw is None:
             path, body = super().request(ask)
             return path, {**body, **continued(ask)}
-        logprobs = {"return_logprob": True, "top_logprobs_num": ask.logprobs, "return_text_in_logprobs": True} if ask.logprobs else {}
-        return "/generate", {"text": ask.conversation.raw, "sampling_params": _sampling_params(ask), "stream": True, **logprobs}
+        body = {"text": ask.conversation.raw, "sampling_params": _sampling_params(ask), "stream": True}
+        if ask.logprobs:
+            body |= {"return_logprob": True, "top_logprobs_num": ask.logprobs, "return_text_in_logprobs": True}
+        return "/generate", body
 
     def wraps(self, ask: Ask) -> bool:
         return False

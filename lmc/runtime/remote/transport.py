@@ -22,7 +22,7 @@ from typing import Any
 
 from lmc.diagnostics import Diagnostic, UsageError
 from lmc.runtime.remote.events import error_text, events
-from lmc.runtime.remote.faults import Again, Fault, asked_wait, given_up, next_wait, status_fault
+from lmc.runtime.remote.faults import DROPPED, Again, Fault, asked_wait, given_up, next_wait, status_fault
 from lmc.runtime.remote.protocol import Answer
 from lmc.runtime.remote.settings import RemoteSettings
 
@@ -52,7 +52,10 @@ class Transport:
         self._slots = asyncio.Semaphore(settings.at_once)
 
     async def ask(self, path: str, body: Mapping[str, Any], read: Read, told: Callable[[Tried], None]) -> tuple[Answer, Tried]:
-        """What `read` makes of the answer, and the attempt that gave it; `told` gets those that failed.  Raises `RunError` without a place."""
+        """What `read` makes of the answer, and the attempt that gave it; `told` gets those that failed.
+
+        Raises `RunError` without a place.
+        """
         patience, waited, number = self._settings.patience, 0.0, 0
         while True:
             number += 1
@@ -90,8 +93,7 @@ class Transport:
         except (http.TimeoutException, TimeoutError):
             raise Fault(f"the server has not answered within {deadline:g} s", outcome="deadline", again=Again.BILLED) from None
         except http.TransportError as error:
-            what = self._clean(str(error)) or type(error).__name__
-            raise Fault(f"the connection was lost before the answer was there: {what}", outcome="dropped", again=Again.BILLED) from None
+            raise self._lost(error) from None
 
     async def _exchange(self, path: str, body: Mapping[str, Any], read: Read) -> Answer:
         if self._client is None:
@@ -99,12 +101,25 @@ class Transport:
         async with self._client.stream("POST", address(self._settings.base_url, path), content=json.dumps(body)) as response:
             if response.status_code != 200:
                 raise status_fault(response.status_code, await self._told(response), asked_wait(dict(response.headers)))
-            async with aclosing(events(response.headers.get("content-type", ""), response.aiter_bytes())) as stream:
+            async with aclosing(events(response.headers.get("content-type", ""), self._chunks(response))) as stream:
                 try:
                     return await read(stream)
                 except Fault as fault:
                     fault.message = self._clean(fault.message)
                     raise
+
+    async def _chunks(self, response: Any) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in response.aiter_bytes():
+                yield chunk
+        except self._http.TimeoutException:
+            raise
+        except self._http.TransportError as error:
+            raise self._lost(error) from None
+
+    def _lost(self, error: Exception) -> Fault:
+        what = self._clean(str(error)) or type(error).__name__
+        return Fault(f"the connection was lost before the answer was there: {what}", outcome=DROPPED, again=Again.BILLED)
 
     async def _told(self, response: Any) -> str:
         data = await response.aread()

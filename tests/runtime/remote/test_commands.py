@@ -1,0 +1,116 @@
+"""Servers from the command line and from Python."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import lmc
+from lmc.cli.entry import run_command
+from lmc.diagnostics import UsageError
+from tests.runtime.remote.fake_server import FakeServer, Script, Status, chat
+
+PROGRAM = """\
+type Fact:
+    about: str(max_len=20)
+    sure: bool
+
+def fact(topic: str) -> Fact:
+    user: "A fact about ${topic}."
+    assistant: found = gen(Fact)
+    return found
+
+test "it is sure":
+    assert fact("tea").sure
+"""
+ANSWER = '{"about": "tea", "sure": true}'
+
+
+@contextmanager
+def serving(script: Script) -> Iterator[FakeServer]:
+    """A server in a thread of its own, as a real one is elsewhere."""
+    server, ready, stop = FakeServer(script), threading.Event(), None
+
+    async def main() -> None:
+        nonlocal stop
+        async with server:
+            stop = (asyncio.get_running_loop(), asyncio.Event())
+            ready.set()
+            await stop[1].wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(main(),))
+    thread.start()
+    ready.wait()
+    try:
+        yield server
+    finally:
+        stop[0].call_soon_threadsafe(stop[1].set)
+        thread.join()
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("A_KEY", "sk-secret")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    file = tmp_path / "fact.lmp"
+    file.write_text(PROGRAM)
+    return file
+
+
+def options(server: FakeServer, *more: str) -> list[str]:
+    return ["--backend", "openai", "--base-url", server.url, "--model", "m", "--key-env", "A_KEY", *more]
+
+
+def test_run(path, capsys, tmp_path):
+    with serving([Status(503, {"retry-after": "0"}), chat(ANSWER)]) as server:
+        report = tmp_path / "report.json"
+        code = run_command(["run", str(path), "--topic", "tea", "--prices", "1:2", "--report", str(report), *options(server)])
+    said = capsys.readouterr()
+    assert code == 0 and json.loads(said.out) == {"about": "tea", "sure": True}
+    assert "requests 2 (1 failed)" in said.err and "cost 0.000018" in said.err
+    assert [a["outcome"] for a in json.loads(report.read_text())["attempts"]] == ["503", "answered"]
+    assert server.requests[0].headers["authorization"] == "Bearer sk-secret"
+    assert "sk-secret" not in said.out + said.err + report.read_text()
+
+
+def test_tests_of_a_program(path, capsys):
+    with serving([chat(ANSWER)]) as server:
+        assert run_command(["test", str(path), *options(server)]) == 0
+    assert "1 passed" in capsys.readouterr().out
+
+
+def test_plan_lists_what_is_emulated_and_asks_nobody(path, capsys):
+    assert run_command(["plan", str(path), "--topic", "tea", "--backend", "openai", "--base-url", "http://127.0.0.1:1", "--model", "m"]) == 0
+    said = capsys.readouterr().out
+    assert "every answer is checked, up to 3 times" in said and f"{path}:7:24" in said and "memory" not in said
+
+
+def test_a_module_from_python_shares_its_server(path):
+    with serving(lambda asked: chat(ANSWER)) as server:
+        settings = {"backend": "openai", "base_url": server.url, "model": "m", "network": {"deadline": 5, "at_once": 2}}
+        with lmc.load(path, **settings) as module:
+            facts = module.fact.batch([{"topic": t} for t in ("tea", "sky", "sea")])
+            assert [f.about for f in facts] == ["tea"] * 3
+            assert len(module.report.attempts) == 3 and "up to 3 times" in str(module.fact.plan(topic="tea"))
+        assert server.connections <= 2 and "authorization" not in server.requests[0].headers
+
+
+@pytest.mark.parametrize("given, message", [
+    ({"backend": "opanai", "base_url": "http://h"}, "the backend is 'opanai'"), ({"backend": "openai"}, "needs the address"),
+    ({"base_url": "http://h"}, "no server is asked"), ({"backend": "openai", "base_url": "h:80"}, "no address"),
+    ({"backend": "openai", "base_url": "http://u:p@h"}, "holds a name or password"),
+    ({"backend": "openai", "base_url": "http://h", "network": {"deadlin": 1}}, "no setting `deadlin`"),
+    ({"backend": "openai", "base_url": "http://h", "network": {"deadline": 0}}, "more than 0 seconds"),
+])
+def test_wrong_settings(path, given, message):
+    with pytest.raises(UsageError, match=message):
+        lmc.load(path, **given)
+
+
+def test_a_model_must_be_named(path, capsys):
+    assert run_command(["run", str(path), "--topic", "tea", "--backend", "vllm", "--base-url", "http://127.0.0.1:1"]) == 2
+    assert "which model of http://127.0.0.1:1 is not said" in capsys.readouterr().err
