@@ -136,7 +136,7 @@ CODES: dict[str, str] = {
     "E0818": "no token may come next",
     "E0819": "a request is larger than the pool of keys and values",
     "E0820": "the model failed in a forward pass",
-    "E0822": "the native kernels cannot run",
+    "E0822": "the kernels that were asked for cannot run",
     "E0831": "the program called `fail`",
     "E0832": "an assertion failed",
     "E0833": "an operation failed on these values",

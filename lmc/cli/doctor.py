@@ -16,7 +16,7 @@ from lmc.diagnostics import render
 @click.command("doctor")
 @click.option("--model", default="default", metavar="NAME", show_default=True, help="Short name, folder or hub id.")
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
-@click.option("--kernels", default="auto", metavar="KIND", show_default=True, help="auto, native, native:LEVEL or torch.")
+@click.option("--kernels", default="auto", metavar="KIND", show_default=True, help="auto, native, native:LEVEL, triton or torch.")
 @click.option("--pool-tokens", type=click.IntRange(2), metavar="N", help="As of `lmc run`.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def doctor(model: str, dtype: str, kernels: str, pool_tokens: int | None, form: str) -> int:

@@ -1,15 +1,17 @@
-"""Which kernels compute a model: the native CPU step, or torch.
+"""Which kernels compute a model: Triton's on a GPU, the native CPU step, or torch.
 
-    choose_kernels("auto", config, cache)            native where it can be, else torch with the reason
+    choose_kernels("auto", config, cache)            a GPU where there is one, else native where it can be, else torch with the reason
     choose_kernels("native:avx2", config, cache)     the native step at one dispatch level, or an error
+    choose_kernels("triton", config, cache)          Triton on a GPU, or an error
     choose_kernels("torch", config, cache)           torch
 
-This file knows what the native step lacks; building it is the business of `lmc.runtime.native`.
+This file knows what they lack; building it is the business of `lmc.runtime.native`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -26,28 +28,36 @@ _LONGEST_HEAD = 512
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """`library` is None where torch computes; `reason`: why, where that was not asked for."""
+    """gpu: Triton computes on a GPU; `library`: the native step, or None; `reason`: why torch computes, where that was not asked for."""
 
     library: Library | None = None
     level: str = ""
     threads: int = 1
     reason: str | None = None
+    gpu: bool = False
 
     @property
     def name(self) -> str:
-        """As people write it: "torch", or "native:amx"."""
+        """As people write it: "torch", "triton" or "native:amx"."""
+        if self.gpu:
+            return "triton"
         return f"native:{self.level}" if self.library is not None else "torch"
 
 
 def choose_kernels(wanted: str, config: ModelConfig | None, cache: Path | None) -> Kernels:
-    """`wanted`: "auto", "native", "native:LEVEL" or "torch"; config: of the model, None for any; cache: where the library is kept.
-
-    Raises `LmcError` E0822 where native kernels are asked for and cannot run, E0851 for another word.
+    """`wanted`: "auto", "native", "native:LEVEL", "triton" or "torch"; config: of the model, None for any; cache: where the library
+    is kept.  Raises `LmcError` E0822 where kernels are asked for that cannot run, E0851 for another word.
     """
     check_kernels(wanted)
     kind, _, level = wanted.partition(":")
     if kind == "torch":
         return Kernels()
+    no_gpu = _no_gpu(config) if kind in ("auto", "triton") else ""
+    if no_gpu is None:
+        return Kernels(gpu=True)
+    if kind == "triton":
+        raise LmcError(Diagnostic("E0822", f"the Triton kernels cannot run: {no_gpu}", None,
+                                  help="left out, `--kernels` takes what this machine has"))
     found = _native(level, config, cache)
     if found.library is None and kind == "native":
         raise LmcError(Diagnostic("E0822", f"the native kernels cannot run: {found.reason}", None,
@@ -79,6 +89,16 @@ def only_in_torch(config: ModelConfig) -> str | None:
     if config.experts:
         return f"layers of the model have {config.experts} experts"
     return None
+
+
+def _no_gpu(config: ModelConfig | None) -> str | None:
+    """Why the Triton kernels cannot run, or None."""
+    if not torch.cuda.is_available():
+        return "torch finds no GPU"
+    if find_spec("triton") is None:
+        return "the package triton is not installed"
+    lacking = only_in_torch(config) if config is not None else None
+    return None if lacking is None else f"{lacking}, which only torch computes"
 
 
 def _native(level: str, config: ModelConfig | None, cache: Path | None) -> Kernels:

@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 
 from lmc.diagnostics import Diagnostic, LmcError, render
+from lmc.runtime.batch import Model
 from lmc.runtime.model.config import ModelConfig, read_config
 from lmc.runtime.model.exact import check_exact
 from lmc.runtime.model.head import Head
@@ -35,11 +36,11 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def load_model(folder: Path, *, dtype: str = "float32", deterministic: bool = False, kernels: str = "torch",
-               cache: Path | None = None) -> Llama | NativeLlama:
+               cache: Path | None = None) -> Model:
     """The model in `folder`, computing in `dtype` ("float32" or "bfloat16").
 
     deterministic: a row's bits do not depend on neighbours or chunking; at some cost in speed with torch, always so natively.
-    kernels: "torch", "native", "native:LEVEL", or "auto": native where that can be, else torch with a warning
+    kernels: "torch", "native", "native:LEVEL", "triton", or "auto": a GPU, else native where that can be, else torch with a warning
     cache: the folder in which the native library is kept
     Raises `LmcError` (E0804, E0806, E0811 to E0816, E0822) naming the file and the key or tensor at fault.
     """
@@ -48,10 +49,12 @@ def load_model(folder: Path, *, dtype: str = "float32", deterministic: bool = Fa
     chosen = choose_kernels(kernels, config, cache)
     if (warning := fallback_warning(chosen)) is not None:
         warnings.warn(render(warning, None), stacklevel=2)
-    weights = NamedWeights(read_tensors(stored), DTYPES[dtype], deterministic and chosen.library is None)
+    weights = NamedWeights(read_tensors(stored), DTYPES[dtype], deterministic and chosen.name == "torch")
     if config.tied:
         weights.drop_tied_head(folder)
-    if chosen.library is not None:
+    if chosen.gpu:
+        model = _on_gpu(config, weights, deterministic)
+    elif chosen.library is not None:
         model = NativeLlama(pack_weights(config, weights), chosen.library, level=chosen.level, threads=chosen.threads)
     else:
         model = _build(config, weights)
@@ -59,6 +62,13 @@ def load_model(folder: Path, *, dtype: str = "float32", deterministic: bool = Fa
     if weights.deterministic:
         check_exact(model)
     return model
+
+
+def _on_gpu(config: ModelConfig, weights: NamedWeights, deterministic: bool) -> Model:
+    # Triton is not installed everywhere, and takes long to import.
+    from lmc.runtime.model.gpu.model import GpuLlama
+
+    return GpuLlama(config, weights, torch.device("cuda"), deterministic=deterministic)
 
 
 def check_model(folder: Path, *, dtype: str = "float32") -> ModelConfig:

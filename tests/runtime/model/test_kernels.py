@@ -6,6 +6,7 @@ import torch
 from lmc.diagnostics import LmcError
 from lmc.runtime.model.config import read_config
 from lmc.runtime.model.gpu.model import GpuLlama
+from lmc.runtime.model.kernels import choose_kernels
 from lmc.runtime.model.llama import Llama
 from lmc.runtime.model.load import load_model
 from lmc.runtime.model.named_weights import NamedWeights
@@ -39,3 +40,21 @@ def test_the_gpu_refuses(refused):
     with pytest.raises(LmcError, match=reason) as error:
         GpuLlama(read_config(folder), weights, torch.device("cpu"))
     assert error.value.diagnostics[0].code == "E0822"
+
+
+def test_triton_needs_a_gpu_and_is_taken_where_there_is_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(LmcError, match="the Triton kernels cannot run: torch finds no GPU") as error:
+        choose_kernels("triton", None, tmp_path)
+    assert error.value.diagnostics[0].code == "E0822"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_kernels("auto", None, tmp_path).name == choose_kernels("triton", None, tmp_path).name == "triton"
+    assert choose_kernels("torch", None, tmp_path).name == "torch"
+
+
+def test_what_the_gpu_lacks_is_computed_without_it(refused, tmp_path, monkeypatch):
+    folder, reason = refused
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_kernels("auto", read_config(folder), tmp_path).name == "torch"
+    with pytest.raises(LmcError, match=f"Triton.*{reason}"):
+        choose_kernels("triton", read_config(folder), tmp_path)
