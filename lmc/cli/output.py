@@ -13,6 +13,7 @@ from lmc.diagnostics import Diagnostic, UsageError
 
 if TYPE_CHECKING:
     from lmc.backend.program import FunctionCode
+    from lmc.runtime.answers import Answers
     from lmc.runtime.report import Report
 
 
@@ -43,6 +44,16 @@ def write_report(report: Report, path: str) -> None:
     except OSError as error:
         message = f"`{path}` cannot be written: {error.strerror}"
         raise UsageError(Diagnostic("E0853", message, None, help="say where with `--report FILE.json`")) from None
+
+
+def say_time(session: Answers) -> None:
+    """Where the engine's time went, on standard error; of a model over the network there is none."""
+    from lmc.runtime.session import Session
+    from lmc.runtime.time_shares import shares_line
+
+    if isinstance(session, Session):
+        stats = session.stats
+        click.echo(f"{shares_line(stats.time)} · {stats.steps:,} passes, {stats.computed:,} tokens computed", err=True)
 
 
 def say_report(report: Report) -> None:

@@ -17,7 +17,7 @@ import click
 
 from lmc.cli.exits import OK
 from lmc.cli.opening import model_options, opened_machine, run_options
-from lmc.cli.output import say_report, write_report, write_result
+from lmc.cli.output import say_report, say_time, write_report, write_result
 from lmc.cli.program_command import ProgramCommand
 from lmc.cli.roots import root_option
 from lmc.cli.signals import run_until_interrupted
@@ -48,6 +48,7 @@ def _options() -> list[click.Parameter]:
                      help="One run for each line, a JSON object of arguments; `-` is standard input."),
         click.Option(["--report"], type=click.Path(dir_okay=False), metavar="FILE.json",
                      help="Write the numbers of the run, call by call, as JSON."),
+        click.Option(["--stats"], is_flag=True, help="Also say where the engine's time went, on standard error."),
         click.Option(["-o", "--output"], type=click.Path(dir_okay=False), metavar="OUT.jsonl",
                      help="Where results go. Default: standard output."),
     ]
@@ -89,6 +90,8 @@ async def _run_once(program: Program, code: FunctionCode, arguments: dict[str, A
             terminal.end_line()
             if not given["quiet"]:
                 say_report(run.report)
+            if given["stats"]:
+                say_time(machine.bound.session)
             if given["report"] is not None:
                 write_report(run.report, given["report"])
     if not silent:

@@ -13,18 +13,20 @@ exception fails the requests of its step, non-finite logits those that got them.
 
 from __future__ import annotations
 
-import traceback
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
-from pathlib import Path
 
 import torch
 
-from lmc.diagnostics import Diagnostic, LmcError, RunError
+from lmc.diagnostics import Diagnostic, RunError
 from lmc.runtime.batch import Interrupted, Interruptible, Model, Row
 from lmc.runtime.canonical import CanonicalTokens
-from lmc.runtime.constraint import TokenIndex, too_few_tokens
+from lmc.runtime.constraint import TokenIndex
 from lmc.runtime.drafts import Drafts
+from lmc.runtime.engine_failures import as_run_error, cancelled, check_room, check_tokens, model_failed, not_finite
+from lmc.runtime.engine_stats import EngineStats
 from lmc.runtime.generation import Generation
 from lmc.runtime.hints import Hint, Keep, Pin, Prefill, Release
 from lmc.runtime.live_contexts import LiveContexts, Prefilling
@@ -35,36 +37,19 @@ from lmc.runtime.request import (
 from lmc.runtime.radix import RadixTree
 from lmc.runtime.scheduler import Policy, Request, Scheduler
 from lmc.runtime.scoring import Scoring
+from lmc.runtime.time_shares import Stopwatch, Work
 from lmc.runtime.token_sets import TokenSets, TokenTable
-
-
-@dataclass(frozen=True, slots=True)
-class EngineStats:
-    """Since the start: requests, forward passes, tokens computed in them, prompt tokens among these (each time that one is computed),
-    prompt tokens found in the tree, tokens generated, retractions.
-    Now: slots that are free, that hold only cached tokens, that requests use; requests that run and that wait."""
-
-    requests: int
-    steps: int
-    computed: int
-    prompt: int
-    cached: int
-    generated: int
-    retractions: int
-    free_slots: int
-    cached_slots: int
-    used_slots: int
-    running: int
-    waiting: int
 
 
 class Engine:
     """`slots`: size of the pool in tokens; `max_batch_tokens`: most tokens computed in a step, so the longest time that a running
     generation waits; `cache=False` computes every request from its first token; `jump`: what is done with forced text, see `Jump`;
-    `tree`: as of the scheduler; `fork_hints=False` computes nothing before the request that reads it."""
+    `tree`: as of the scheduler; `fork_hints=False` computes nothing before the request that reads it;
+    `clock`: what its time shares are counted with."""
 
     def __init__(self, model: Model, tokenizer: TokenTable, *, slots: int, policy: str = "lpm", max_batch_tokens: int = 512,
-                 cache: bool = True, jump: str = "exact", tree: RadixTree | None = None, fork_hints: bool = True):
+                 cache: bool = True, jump: str = "exact", tree: RadixTree | None = None, fork_hints: bool = True,
+                 clock: Callable[[], float] = time.perf_counter):
         model.allocate(slots)
         self._model = model
         self._sets = TokenSets(tokenizer, model.vocab_size)
@@ -74,6 +59,7 @@ class Engine:
         self._scheduler = Scheduler(slots, policy=Policy(policy), max_batch_tokens=max_batch_tokens, cache=cache, tree=tree)
         self._live = LiveContexts(self._scheduler.tree, slots)
         self._fork_hints = fork_hints
+        self._watch = self._scheduler.tree.watch = Stopwatch(clock)
         self._tickets = count(1)
         self._open: dict[int, Request] = {}
         self._events: list[Event] = []
@@ -99,7 +85,8 @@ class Engine:
         scheduler = self._scheduler
         return EngineStats(
             self._requests, self._steps, self._computed, self._prompt, self._cached, self._generated, scheduler.retractions,
-            scheduler.pool.free_count, scheduler.tree.cached_count, scheduler.in_use, len(scheduler.running), len(scheduler.waiting))
+            scheduler.pool.free_count, scheduler.tree.cached_count, scheduler.in_use, len(scheduler.running), len(scheduler.waiting),
+            scheduler.tree.node_count, self._watch.shares)
 
     def reserve(self) -> int:
         """A new ticket.  Safe from any thread."""
@@ -114,7 +101,7 @@ class Engine:
         assert ids and (generates or 1 <= request.start < len(ids)), "nothing to compute"
         assert 0 <= min(ids) and max(ids) < self._sets.width, f"no token has the id {min(ids)} or {max(ids)}"
         # A generation needs room for one token at least; the last token of a scoring is not computed, but counts as text.
-        _check_room(len(ids), 1 if generates else 0, self._model.max_positions, self._scheduler.pool.size)
+        check_room(len(ids), 1 if generates else 0, self._model.max_positions, self._scheduler.pool.size)
         if generates:
             fault = sampling_fault(request.sampling, self._sets.width)
             if not all(request.stops):
@@ -129,15 +116,14 @@ class Engine:
         self.check(request)
         ticket = self.reserve() if ticket is None else ticket
         self._requests += 1
+        before = self._watch.turn_to(Work.REST)
         try:
             self._open[ticket] = entry = self._enter(ticket, request)
         except Exception as error:
-            self._events.append(FailedEvent(ticket, _as_run_error(error)))
-            return ticket
-        self._scheduler.submit(entry)
-        if isinstance(entry.work, Generation) and entry.work.finish is not None:
-            self._show(entry)
-            self._finish(entry)
+            self._events.append(FailedEvent(ticket, as_run_error(error)))
+        else:
+            self._queue(entry)
+        self._watch.turn_to(before)
         return ticket
 
     def cancel(self, ticket: int) -> None:
@@ -172,12 +158,23 @@ class Engine:
 
     def step(self) -> list[Event]:
         """Extend the requests by one forward pass.  Returns what happened since the last step."""
+        self._watch.turn_to(Work.SCHEDULER)
         batch = self._scheduler.plan()
+        self._watch.turn_to(Work.REST)
         logits = self._forward(batch)
         for request, rows in zip(batch, logits):
             self._commit(request, rows)
         events, self._events = self._events, []
+        self._watch.turn_to(Work.IDLE)
         return events
+
+    def _queue(self, entry: Request) -> None:
+        before = self._watch.turn_to(Work.SCHEDULER)
+        self._scheduler.submit(entry)
+        self._watch.turn_to(before)
+        if isinstance(entry.work, Generation) and entry.work.finish is not None:
+            self._show(entry)
+            self._finish(entry)
 
     def _enter(self, ticket: int, request: GenerateRequest | ScoreRequest) -> Request:
         if isinstance(request, ScoreRequest):
@@ -194,7 +191,7 @@ class Engine:
         return prompt + (request.max_tokens if request.max_tokens <= room else room // 4)
 
     def _generation(self, request: GenerateRequest) -> Generation:
-        _check_tokens(request, min(request.max_tokens, self.limit - len(request.prompt)))
+        check_tokens(request, min(request.max_tokens, self.limit - len(request.prompt)))
         return Generation(request, self._sets, self.limit)
 
     def _prefill(self, handle: int, ids: tuple[int, ...]) -> None:
@@ -212,15 +209,19 @@ class Engine:
         """For each request of the batch the logits it wants, (outputs, vocab) float32; nothing where the model failed."""
         if not batch:
             return []
+        self._watch.turn_to(Work.MASKS)
         rows = [_row(request) for request in batch]
+        self._watch.turn_to(Work.MODEL)
         try:
             logits = self._model.forward(rows)
         except Interrupted:
             self._abandon(batch, cancelled())
             return []
         except Exception as error:
-            self._abandon(batch, _model_failed(error))
+            self._abandon(batch, model_failed(error))
             return []
+        finally:
+            self._watch.turn_to(Work.REST)
         self._steps += 1
         self._computed += sum(len(row.tokens) for row in rows)
         return list(logits.split([len(row.outputs) for row in rows]))
@@ -236,15 +237,20 @@ class Engine:
                 take = self._extend if isinstance(request.work, Generation) else self._score
                 take(request, logits)
         except Exception as error:
+            self._watch.turn_to(Work.REST)
             # What it computed in this step may be as broken as its logits.
-            self._fail(request, self._in_this_step(_as_run_error(error)), before)
+            self._fail(request, self._in_this_step(as_run_error(error)), before)
 
     def _extend(self, request: Request, logits: torch.Tensor) -> None:
         """Draw the next token, and further ones as long as the draft guessed them.  logits: (1 + drafted, vocab)"""
         work, guesses = request.work, request.draft[: request.drafted]
         work.drafted += len(guesses)
         for row, guess in zip(logits, [*guesses, None], strict=True):
-            token, record = draw_choice(row, work.choice())
+            self._watch.turn_to(Work.MASKS)
+            choice = work.choice()
+            self._watch.turn_to(Work.SAMPLING)
+            token, record = draw_choice(row, choice)
+            self._watch.turn_to(Work.REST)
             over = self._accept(request, token, record)
             if over or token != guess:
                 break
@@ -268,7 +274,7 @@ class Engine:
 
     def _look_ahead(self, request: Request) -> None:
         """Accept what needs no logits, and guess what comes then."""
-        work = request.work
+        work, before = request.work, self._watch.turn_to(Work.MASKS)
         while self._jump is not Jump.OFF and work.finish is None:
             known = self._known(work)
             for token in known:
@@ -279,6 +285,7 @@ class Engine:
                 break
         if self._jump is Jump.EXACT:
             request.draft = self._drafts.propose(work, len(self._scheduler.running) or len(self._open) + 1)
+        self._watch.turn_to(before)
 
     def _known(self, work: Generation) -> tuple[int, ...]:
         """Tokens that come next whatever the logits are."""
@@ -296,7 +303,7 @@ class Engine:
 
     def _score(self, request: Request, logits: torch.Tensor) -> None:
         if not request.work.take(logits):
-            raise _not_finite()
+            raise not_finite()
         if request.work.finished:
             self._finish(request)
         else:
@@ -318,7 +325,7 @@ class Engine:
             following = self._following(work, result)
         except Exception as error:
             self._events.append(PieceEvent(request.ticket, result))
-            self._fail(request, _as_run_error(error), keep)
+            self._fail(request, as_run_error(error), keep)
             return False
         if following is None:
             self._events.append(DoneEvent(request.ticket, result))
@@ -354,7 +361,9 @@ class Engine:
 
     def _release(self, request: Request, keep: int) -> None:
         del self._open[request.ticket]
+        before = self._watch.turn_to(Work.SCHEDULER)
         self._scheduler.release(request, keep)
+        self._watch.turn_to(before)
         if isinstance(request.work, Prefilling) and request.work.finished:
             self._live.keep(request.ticket, tuple(request.ids), None)
 
@@ -369,64 +378,9 @@ class Engine:
         return RunError(diagnostics, error.sources, kind=error.kind, raw=error.raw)
 
 
-def cancelled() -> RunError:
-    """The error of a request that was given up."""
-    return RunError(Diagnostic("E0839", "the request was cancelled", None), kind="cancelled")
-
-
-def broken(error: BaseException) -> RunError:
-    """The error of a request that something wrong inside `lmc` ended."""
-    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
-    notes = (f"raised in {Path(frames[-1].filename).name}:{frames[-1].lineno}",) if frames else ()
-    return RunError(Diagnostic("E0843", message, None, help="please report this with the program that shows it", notes=notes),
-                    kind="internal")
-
-
 def _row(request: Request) -> Row:
     start, end = request.computed, request.scheduled
     outputs = list(range(max(request.wanted, start) - start, end - start))
     guesses = request.draft[: request.drafted]
     few = request.work.few(guesses) if outputs and isinstance(request.work, Generation) else ()
     return Row((request.ids[start:] + guesses)[: end - start], start, request.slots, outputs, few)
-
-
-def _check_room(tokens: int, spare: int, positions: int, slots: int) -> None:
-    more = " and one to generate" if spare else ""
-    if tokens + spare > positions:
-        message = f"the prompt has {tokens} tokens{more}, the model's context {positions}"
-        raise RunError(Diagnostic("E0837", message, None, help="shorten the prompt, or take a model with a longer context"),
-                       kind="context_length")
-    if tokens + spare > slots:
-        message = f"the prompt needs {tokens} slots for keys and values{more}, the pool has {slots}"
-        raise RunError(Diagnostic("E0819", message, None, help="give the pool more memory, or shorten the prompt"), kind="pool")
-
-
-def _check_tokens(request: GenerateRequest, most: int) -> None:
-    """Refuse a typed value whose shortest form does not fit.  While bytes are healed the first token may spell some of the value too,
-    so one token less may do."""
-    if request.constraint is None:
-        return
-    healed = 1 if request.heal else 0
-    fewest = request.constraint.min_tokens(enough=most + healed) - healed
-    if fewest > most:
-        raise RunError(too_few_tokens(fewest, most), kind="truncated")
-
-
-def _as_run_error(error: Exception) -> RunError:
-    if isinstance(error, RunError):
-        return error
-    if isinstance(error, LmcError):
-        return RunError(error.diagnostics, error.sources, kind="invalid")
-    return broken(error)
-
-
-def _model_failed(error: Exception) -> RunError:
-    if isinstance(error, AssertionError):
-        return broken(error)
-    return RunError(Diagnostic("E0820", f"the forward pass failed with {type(error).__name__}: {error}", None), kind="model")
-
-
-def _not_finite() -> RunError:
-    return RunError(Diagnostic("E0817", "the model's logits are not finite", None,
-                               help="check the model files; load the model in float32"), kind="model")

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lmc.diagnostics import RunError
-from lmc.runtime.engine import Engine, EngineStats, broken, cancelled
+from lmc.runtime.engine import Engine
+from lmc.runtime.engine_failures import broken, cancelled
+from lmc.runtime.engine_stats import EngineStats
 from lmc.runtime.hints import Hint, Prefill, Release
 from lmc.runtime.request import DoneEvent, Event, FailedEvent, GenerateRequest, ScoreRequest
 

@@ -20,7 +20,11 @@ pool nor requests.  Comparing is by slices, never element by element.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
+from lmc.runtime.time_shares import Stopwatch, Work
 
 #: The next use of what is not known to have one, or waits for the world outside first: farther than any.
 FAR = 1 << 30
@@ -54,24 +58,41 @@ class Node:
         self.alive = True
 
 
+def _timed(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose time counts for the tree."""
+
+    @wraps(method)
+    def timed(self: RadixTree, *args: Any) -> Any:
+        before = self.watch.turn_to(Work.TREE)
+        try:
+            return method(self, *args)
+        finally:
+            self.watch.turn_to(before)
+
+    return timed
+
+
 class RadixTree:
     """`cached_count`: slots in nodes without locks; `locked_count`: in nodes with locks; `pinned_count`: in nodes with pins.
 
-    `step` is the time: whoever owns the tree counts it up, and uses of one step are simultaneous."""
+    `step` is the time: whoever owns the tree counts it up, and uses of one step are simultaneous.
+    `watch`: counts the time that the tree takes."""
 
     #: Whether any beginning of what was put in may be found, see `flat_table.py`.
     shares_parts = True
 
-    __slots__ = ("root", "cached_count", "locked_count", "pinned_count", "step", "_queue", "_serial", "_nodes")
+    __slots__ = ("root", "cached_count", "locked_count", "pinned_count", "step", "watch", "node_count", "_queue", "_serial")
 
     def __init__(self):
         self.root = Node([], [], None)
         self.cached_count = self.locked_count = self.pinned_count = 0
         self.step = 0
+        self.watch = Stopwatch()
         self._queue: list[tuple[_Rank, int, Node]] = []  # heap of leaves with their serials; `entry` tells stale ones
         self._serial = 0
-        self._nodes = 0
+        self.node_count = 0
 
+    @_timed
     def match_length(self, ids: list[int], start: Node | None = None) -> tuple[int, Node]:
         """How many of `ids` are in the tree, and the deepest node that matches whole; nothing is changed.
 
@@ -86,6 +107,7 @@ class RadixTree:
                 return node.depth + shared, node
             node = child
 
+    @_timed
     def match(self, ids: list[int], at_most: int) -> Node:
         """The node that ends the longest prefix of `ids` of at most `at_most` tokens; a node is split where the match ends in it."""
         length, node = self.match_length(ids)
@@ -94,12 +116,14 @@ class RadixTree:
             return self._split(node.children[ids[node.depth]], length - node.depth)
         return self.at_depth(node, length)
 
+    @_timed
     def at_depth(self, node: Node, depth: int) -> Node:
         """The node on the path to `node` that ends after `depth` tokens; one is split where none does."""
         while node.parent is not None and node.parent.depth >= depth:
             node = node.parent
         return self._split(node, depth - node.parent.depth) if node.depth > depth else node
 
+    @_timed
     def path_slots(self, node: Node) -> list[int]:
         """The slots of all tokens from the root to the end of `node`, in order."""
         pieces = []
@@ -108,6 +132,7 @@ class RadixTree:
             node = node.parent
         return [slot for piece in reversed(pieces) for slot in piece]
 
+    @_timed
     def lock(self, node: Node) -> None:
         """Hold the path to `node` until `unlock`."""
         while node.parent is not None:
@@ -119,6 +144,7 @@ class RadixTree:
             node.used, node.released = self.step, False
             node = node.parent
 
+    @_timed
     def unlock(self, node: Node) -> None:
         """Undo one `lock`.  The path's nodes count as used now."""
         while node.parent is not None:
@@ -131,6 +157,7 @@ class RadixTree:
                 self._offer(node)
             node = node.parent
 
+    @_timed
     def keep(self, node: Node, next_use: int = FAR) -> None:
         """A context lives that ends with `node`, until `release`."""
         while node.parent is not None:
@@ -139,6 +166,7 @@ class RadixTree:
             node.next_use = next_use
             node = node.parent
 
+    @_timed
     def release(self, node: Node) -> None:
         """Undo one `keep`.  What no context goes through any more is evicted first; nodes that left the tree meanwhile are passed over."""
         while node.parent is not None:
@@ -150,6 +178,7 @@ class RadixTree:
                 self._offer(node)
             node = node.parent
 
+    @_timed
     def pin(self, node: Node) -> None:
         """Evict the path to `node` last, until `unpin`."""
         while node.parent is not None:
@@ -157,6 +186,7 @@ class RadixTree:
             node.pins += 1
             node = node.parent
 
+    @_timed
     def unpin(self, node: Node) -> None:
         """Undo one `pin`."""
         while node.parent is not None:
@@ -167,6 +197,7 @@ class RadixTree:
                 self._offer(node)
             node = node.parent
 
+    @_timed
     def extend(self, node: Node, ids: list[int], slots: list[int]) -> tuple[Node, list[int]]:
         """Put `ids`, which follow the path to `node`, under it, with their `slots`.
 
@@ -183,6 +214,7 @@ class RadixTree:
             taken += shared
         return node, list(slots)
 
+    @_timed
     def evict(self, count: int) -> list[int]:
         """Slots of at least `count` tokens without locks, in the order above; all there are where they are fewer."""
         slots: list[int] = []
@@ -201,6 +233,7 @@ class RadixTree:
                     self._offer(rest, serial)  # what is left of a leaf stays next
         return slots
 
+    @_timed
     def drop(self, node: Node, depth: int) -> list[int]:
         """Take `node` and the nodes above it out of the tree as far as they lie below `depth` and nothing else needs them; their slots."""
         slots: list[int] = []
@@ -224,7 +257,7 @@ class RadixTree:
         assert len(key) == len(slots), (len(key), len(slots))
         parent.children[key[0]] = node
         self.cached_count += len(key)
-        self._nodes += 1
+        self.node_count += 1
         node.used = self.step
         self._offer(node)
         return node
@@ -236,7 +269,7 @@ class RadixTree:
         upper = Node(node.key[:length], node.slots[:length], node.parent)
         upper.locks, upper.keeps, upper.pins = node.locks, node.keeps, node.pins
         upper.used, upper.next_use, upper.released = node.used, node.next_use, node.released
-        self._nodes += 1
+        self.node_count += 1
         node.parent.children[node.key[0]] = upper
         node.key, node.slots, node.parent = node.key[length:], node.slots[length:], upper
         upper.children[node.key[0]] = node
@@ -248,7 +281,7 @@ class RadixTree:
         node.alive = False
         self.cached_count -= len(node.key)
         self.pinned_count -= len(node.key) if node.pins else 0
-        self._nodes -= 1
+        self.node_count -= 1
         self._offer(node.parent)
         return node.slots
 
@@ -264,7 +297,7 @@ class RadixTree:
         node.entry = serial
         heapq.heappush(self._queue, (_rank(node), serial, node))
         # Each use of a leaf leaves a stale entry, which nothing takes out while there is room.
-        if len(self._queue) > 4 * self._nodes + 64:
+        if len(self._queue) > 4 * self.node_count + 64:
             self._queue = [entry for entry in self._queue if entry[2].entry == entry[1] and entry[2].alive]
             heapq.heapify(self._queue)
 
