@@ -65,6 +65,9 @@ def _faults(instruction: Instruction, target: Capabilities) -> Iterator[tuple[st
     if opcode == "lm.score" and not scores:
         yield (f"`score` needs the log-probabilities of a prompt, which {target.name} does not give here",
                "use `select`, vLLM, or a local model")
+    if opcode == "lm.select" and not scores and not _told(instruction, target):
+        yield (f"`select` in raw text needs log-probabilities or constrained answers, and {target.name} has neither there",
+               "put it into turns, or use vLLM, SGLang or a local model")
     method = attributes.get("method", "token_length_normalized")
     if opcode == "lm.select" and method != "token_length_normalized":
         yield (f"the method `{method}` needs the model's tokens, which are not known here",
@@ -73,9 +76,8 @@ def _faults(instruction: Instruction, target: Capabilities) -> Iterator[tuple[st
 
 def _emulated(instruction: Instruction, target: Capabilities, attempts: int) -> Iterator[str]:
     kind = _kind(instruction)
-    told = kind in target.schemas or kind in target.regexes
     if instruction.opcode == "lm.gen" and "constraint" in instruction.attributes:
-        how = "the server is told, and every answer is checked" if told else "every answer is checked"
+        how = "the server is told, and every answer is checked" if _told(instruction, target) else "every answer is checked"
         yield f"keeping values to what they must match: {how}, up to {attempts} times before that is an error"
     if instruction.opcode == "lm.select" and kind not in target.scores:
         yield f"`select` by log-probabilities: the model is asked to write one of the options, up to {attempts} times"
@@ -93,6 +95,12 @@ def _speculated(instruction: Instruction, ahead: int) -> str:
 
 def _kind(instruction: Instruction) -> str:
     return "raw" if instruction.attributes.get("role") == "raw" else "chat"
+
+
+def _told(instruction: Instruction, target: Capabilities) -> bool:
+    """Whether the server can be told what an answer must match."""
+    kind = _kind(instruction)
+    return kind in target.schemas or kind in target.regexes
 
 
 def _goes_on(instruction: Instruction) -> bool:
