@@ -6,7 +6,7 @@ import math
 import pytest
 
 from lmc.diagnostics import LmcError
-from tests.language.programs import TOKENS, mistakes, prompt, run, said, value
+from tests.language.programs import TOKENS, mistakes, prompt, run, value
 
 GEN = '''
 def main() -> str:
@@ -132,14 +132,12 @@ def test_schema(tmp_path):
     assert json.loads(value(named, tmp_path))["n"] in (1, 2, 3)
 
 
-def test_grammar_is_a_constraint_or_refused_at_its_place(tmp_path):
-    """`grammar=…` (Lark syntax): where there is no engine for what a finite automaton cannot hold, its place is an error."""
-    text = 'def main() -> str:\n    raw:\n        "q"\n        x = gen(grammar=r"start: /a+/", max_tokens=5)\n    return x\n'
-    found = mistakes(text, tmp_path)
-    if found:
-        assert found == [("E0901", 4)] and "`regex=`" in said(text, tmp_path)
-    else:
-        assert set(value(text, tmp_path)) == {"a"}
+def test_grammar(tmp_path):
+    """`grammar=…` (Lark syntax)."""
+    grammar = 'grammar=r"""start: "(" start ")" | /[ab]/"""'
+    assert gen(tmp_path, grammar, "((a))b").value == "((a))"
+    found = gen(tmp_path, f"{grammar}, max_tokens=40").value
+    assert found.strip("()") in ("a", "b") and found.count("(") == found.count(")") == len(found) // 2
 
 
 def test_one_constraint_at_a_time(tmp_path):
