@@ -7,6 +7,7 @@ import pytest
 from lmc.cli import bench_lifetimes
 from lmc.cli.bench_lifetimes import SHAPES, Replay, Shape, working_set
 from lmc.cli.entry import run_command
+from lmc.cli.lifetimes_program import found
 
 SMALL = Shape(header=20, sessions=16, turns=(2, 4), added=(15, 40), answer=4, wait=60, apart=8)
 
@@ -21,10 +22,19 @@ def test_sessions_that_wait_find_more_with_hints_and_nearly_what_an_oracle_finds
     assert hints >= lru + 3 and hints >= oracle - 4
 
 
-@pytest.mark.parametrize("name, sessions", [("few-shot", 12), ("judge", 2), ("tot", 2)])
-def test_where_nothing_waits_hints_lose_nothing(name, sessions):
-    lru, hints, _ = rates(dataclasses.replace(SHAPES[name], sessions=sessions, header=60, added=(30, 60)), 0.5)
+@pytest.mark.parametrize("share", bench_lifetimes.SHARES)
+@pytest.mark.parametrize("name", SHAPES)
+def test_hints_lose_nothing_on_any_trace_in_any_pool(name, share):
+    lru, hints, _ = rates(dataclasses.replace(SHAPES[name], sessions=12, header=60, added=(30, 60)), share)
     assert hints >= lru > 0
+
+
+def test_the_hints_of_a_compiled_program_keep_the_conversations_that_go_on():
+    """A loop with an extern in it: nothing but `lifetimes` and the machine says which contexts live."""
+    _, whole = found(SMALL, 1 << 16, hints=False)
+    slots = whole // 2
+    (lru, _), (hints, _) = (found(SMALL, slots, hints=hints) for hints in (False, True))
+    assert hints >= lru + 2
 
 
 def test_the_command_prints_a_row_for_each_pool(monkeypatch, capsys):

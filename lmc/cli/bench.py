@@ -10,7 +10,7 @@ from lmc.cli.ablation_programs import PROGRAMS
 from lmc.cli.bench_ablation import ablation_table
 from lmc.cli.bench_json import OBJECTS, Bench, read_documents, repository
 from lmc.cli.bench_masks import mask_table
-from lmc.cli.bench_lifetimes import SHAPES, lifetimes_table
+from lmc.cli.bench_lifetimes import TRACES, lifetimes_table
 from lmc.cli.bench_regex import regex_table
 from lmc.cli.bench_workloads import workloads_command
 from lmc.cli.exits import OK
@@ -47,10 +47,10 @@ def masks_command(model: str, dry: bool, peers: Path | None) -> int:
 
 
 @bench.command("lifetimes")
-@click.option("--trace", "traces", multiple=True, type=click.Choice(tuple(SHAPES)), help="May be repeated. Default: all.")
+@click.option("--trace", "traces", multiple=True, type=click.Choice(TRACES), help="May be repeated. Default: all.")
 def lifetimes_command(traces: tuple[str, ...]) -> int:
     """Prompt tokens found in the cache: plain LRU, what compiled programs say of their contexts, and an oracle."""
-    for line in lifetimes_table(traces or tuple(SHAPES)):
+    for line in lifetimes_table(traces or TRACES):
         click.echo(line)
     return OK
 

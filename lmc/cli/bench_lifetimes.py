@@ -6,6 +6,7 @@
 Sessions ask again and again, each time with all that was said before; between two calls they wait for a person or a tool.  Engine,
 scheduler and tree are the real ones, the model is the stand-in; time is counted in steps of the engine.  `of set`: the pool as a part
 of the working set, which is all tokens of the trace, each prefix counted once.  The oracle evicts the leaf whose next use is farthest.
+The trace `program` comes from a compiled program (`lifetimes_program.py`), all others send by hand what the passes would.
 """
 
 from __future__ import annotations
@@ -16,36 +17,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lmc.cli.lifetimes_traces import SHAPES, Shape
+
 if TYPE_CHECKING:
     from lmc.runtime.radix import RadixTree
 
 POLICIES = ("lru", "hints", "oracle")
 SHARES = (0.25, 0.5, 0.75)
 _HEAD = f"{'trace':12}{'of set':>7}{'pool':>9}{'LRU':>7}{'hints':>7}{'oracle':>8}"
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A trace: `header` tokens that all sessions begin with; of each session the turns, the tokens that a turn adds and gets, the
-    steps that it waits between turns, and how far apart sessions begin (0: all at once)."""
-
-    header: int
-    sessions: int
-    turns: tuple[int, int]
-    added: tuple[int, int]
-    answer: int
-    wait: int
-    apart: int
-    branches: int = 1
-
-
-SHAPES = {
-    "few-shot": Shape(700, 60, (1, 1), (40, 120), 4, 0, 0),
-    "tot": Shape(120, 4, (3, 3), (30, 60), 12, 0, 20, 3),
-    "judge": Shape(40, 12, (1, 1), (300, 500), 10, 0, 10, 6),
-    "chat": Shape(30, 40, (3, 6), (60, 200), 20, 220, 25),
-    "agents": Shape(500, 40, (4, 8), (60, 200), 20, 120, 20),
-}
+TRACES = (*SHAPES, "program")
 
 
 @dataclass(eq=False, slots=True)
@@ -195,7 +175,21 @@ def working_set(shape: Shape) -> int:
 def lifetimes_table(names: tuple[str, ...], shares: tuple[float, ...] = SHARES) -> Iterator[str]:
     yield _HEAD
     for name in names:
-        whole = working_set(SHAPES[name])
+        whole = _whole_program() if name == "program" else working_set(SHAPES[name])
         for share in shares:
-            rates = [Replay(SHAPES[name], int(whole * share), policy).run() for policy in POLICIES]
-            yield f"{name:12}{share:7.2f}{int(whole * share):9,}" + "".join(f"{rate:{width}.1f}" for rate, width in zip(rates, (7, 7, 8)))
+            slots = int(whole * share)
+            rates = _of_program(slots) if name == "program" else [Replay(SHAPES[name], slots, policy).run() for policy in POLICIES]
+            yield f"{name:12}{share:7.2f}{slots:9,}" + "".join(f"{rate:{width}.1f}" for rate, width in zip(rates, (7, 7, 8)))
+
+
+def _whole_program() -> int:
+    from lmc.cli.lifetimes_program import found
+
+    return found(SHAPES["chat"], 1 << 17, hints=False)[1]
+
+
+def _of_program(slots: int) -> list[float]:
+    """Without hints and with them.  Nobody knows the future of a program: there is no oracle."""
+    from lmc.cli.lifetimes_program import found
+
+    return [found(SHAPES["chat"], slots, hints=hints)[0] for hints in (False, True)]

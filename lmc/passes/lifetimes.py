@@ -38,9 +38,9 @@ cache, and a short text is computed as soon as it is found.
     }
 
 `next_use` counts the calls of the model before the context's next reader.  It is left out where an extern or a line of input is waited
-for first, or where the block ends: then nobody can say when that will be.  A release waits for all readers in its block; what a
-loop carries, what is in a list, and what a failure or a cancel leaves behind ends with the last thing that holds it, which the
-machine sees.
+for first, or where the block ends: then nobody can say when that will be.  A release waits for all readers in its block.  What a
+loop carries is kept in each round and has no release in it; like what is in a list, and what a failure or a cancel leaves behind, it
+ends with the last thing that holds it, which the machine sees.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from __future__ import annotations
 from lmc.ir.core import Block, Effect, Literal, Module, Op, Value, free_values
 from lmc.ir.effects import function_effects, op_effect
 from lmc.ir.ops import (
-    ContextAppend, ContextImage, ContextNew, Gen, HintKeep, HintPin, HintPrefill, HintRelease, Select, Speculate, Template,
+    ContextAppend, ContextImage, ContextNew, Gen, HintKeep, HintPin, HintPrefill, HintRelease, Select, Speculate, Template, Yield,
 )
 from lmc.passes.rewriting import rewrite_blocks, rewrite_module
 from lmc.types import ContextT, ListT, Type
@@ -91,10 +91,12 @@ def _add(op: Op, value: Value, readers: list[Op], rest: _Rest, after: dict[Op, l
         return
     if isinstance(op, _WRITTEN) and not any(isinstance(reader, HintPrefill) for reader in readers):
         return
-    if readers and readers[-1].terminator:
-        return
-    if readers and isinstance(op, _COMPUTED):
+    handed_on = readers[-1] if readers and readers[-1].terminator else None
+    # To the next round, or to what follows a loop or a branch: it waits there.  Who gets what a function returns knows better.
+    if readers and isinstance(op, _COMPUTED) and (handed_on is None or isinstance(handed_on, Yield)):
         after.setdefault(op, []).append(HintKeep((), op.span, value, rest.calls_before_use(value)))
+    if handed_on is not None:
+        return
     last = readers[-1] if readers else op
     after.setdefault(last, []).append(HintRelease((), last.span, value))
 

@@ -47,3 +47,25 @@ def test_a_fork_is_hinted_once_and_its_contexts_are_released(tmp_path):
 def test_no_hint_for_a_single_branch(tmp_path):
     _, _, hints = watched(tmp_path, ["clarity"])
     assert Prefill not in map(type, hints)
+
+
+LOOP = '''
+    def judge(essay: str, sides: list[str]) -> int:
+        user: "Here is the essay. ${essay} "
+        for side in sides:
+            user: "Judge its ${side} now."
+            assistant: gen(max_tokens=4)
+        user: "Thank you."
+        assistant: gen(max_tokens=4)
+        return len(sides)
+'''
+
+
+def test_what_a_loop_carries_is_kept_in_each_round_and_over_in_the_next(tmp_path):
+    _, session, hints = watched(tmp_path, ["clarity", "wit", "length"], text=LOOP)
+    kept = [one.handle for one in hints if isinstance(one, Keep)]
+    over = [one.handle for one in hints if isinstance(one, Release)]
+    assert len(set(kept)) == 4 and set(over) == set(kept)
+    first, *_, last = kept
+    place = {(type(one), one.handle): index for index, one in enumerate(hints) if isinstance(one, (Keep, Release))}
+    assert place[Release, first] < place[Keep, last]
