@@ -62,7 +62,7 @@ class Raw:
 class _Determiniser:
     """The subset construction; a state is the set of NFA states that the next byte is read in."""
 
-    __slots__ = ("nfa", "byte_class", "classes", "closures", "numbers", "worklist", "rows", "accepting", "joined")
+    __slots__ = ("nfa", "byte_class", "classes", "closures", "numbers", "worklist", "rows", "accepting", "joined", "deadline")
 
     def __init__(self, nfa: Nfa):
         self.nfa = nfa
@@ -75,17 +75,21 @@ class _Determiniser:
         self.rows: list[list[int]] = []
         self.accepting: list[bool] = []
         self.joined: dict[tuple[int, ...], int] = {}
+        self.deadline = time.thread_time() + MAX_SECONDS
 
     def run(self) -> Raw:
         self.number(self.closure(self.nfa.start, at_start=True))
-        deadline = time.thread_time() + MAX_SECONDS
         for at, states in enumerate(self.worklist):
             self.rows.append(self.row(states))
             if len(self.worklist) > MAX_STATES:
                 raise RegexError(f"the automaton has more than {MAX_STATES:,} states; lower the counts in it", 0)
-            if at % 8 == 0 and time.thread_time() > deadline:
-                raise RegexError(f"building the automaton took more than {MAX_SECONDS:.0f} seconds; simplify it", 0)
+            if at % 8 == 0:
+                self.check_time()
         return Raw(self.byte_class, self.rows, self.accepting)
+
+    def check_time(self) -> None:
+        if time.thread_time() > self.deadline:
+            raise RegexError(f"building the automaton took more than {MAX_SECONDS:.0f} seconds; simplify it", 0)
 
     def number(self, closure: tuple[frozenset[int], bool]) -> int:
         if closure not in self.numbers:
@@ -125,6 +129,8 @@ class _Determiniser:
         """
         if not at_start and state in self.closures:
             return self.closures[state]
+        # A row may need thousands of closures, each as large as the automaton.
+        self.check_time()
         seen: set[tuple[int, bool]] = set()
         stack = [(state, False)]
         reading: set[int] = set()
