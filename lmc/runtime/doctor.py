@@ -26,6 +26,7 @@ from lmc.diagnostics import Diagnostic, LmcError
 from lmc.runtime.kernel_names import check_kernels
 from lmc.runtime.memory import default_slots
 from lmc.runtime.model.config import ModelConfig
+from lmc.runtime.model.decoder_config import DecoderConfig
 from lmc.runtime.model.kernels import Kernels, choose_kernels, fallback_warning
 from lmc.runtime.model.load import DTYPES, check_model
 from lmc.runtime.model.registry import present_model
@@ -91,7 +92,7 @@ def _compiler_text() -> str:
         return f"{compiler}: {error}"
 
 
-def _pool_text(config: ModelConfig, dtype: str, pool_tokens: int | None) -> str:
+def _pool_text(config: ModelConfig | DecoderConfig, dtype: str, pool_tokens: int | None) -> str:
     slot_bytes = config.slot_bytes(DTYPES[dtype].itemsize)
     slots = pool_tokens or default_slots(slot_bytes, config.max_positions)
     return f"{slots:,} tokens, {slots * slot_bytes / 2**20:,.0f} MiB; context {min(slots, config.max_positions):,}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lmc.diagnostics import Diagnostic, LmcError
+from lmc.runtime.model.decoder_config import DECODERS
 from lmc.runtime.model.rope_config import RopeConfig, UnsupportedRope, read_rope
 from lmc.runtime.model.windows import UnsupportedWindow, read_windows
 
@@ -166,7 +167,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _family(reader: _Reader) -> str | None:
     named = reader.keys.get("architectures")
     kind = reader.keys.get("model_type")
-    supported = "supported are " + ", ".join(_ARCHITECTURES.values())
+    supported = "supported are " + ", ".join((*_ARCHITECTURES.values(), *DECODERS))
     if kind is None and isinstance(named, list) and len(named) == 1:
         kind = next((k for k, a in _ARCHITECTURES.items() if a == named[0]), named[0])
     if kind not in _ARCHITECTURES:

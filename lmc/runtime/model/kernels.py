@@ -19,6 +19,7 @@ import torch
 from lmc.diagnostics import Diagnostic, LmcError, Severity
 from lmc.runtime.kernel_names import check_kernels
 from lmc.runtime.model.config import ModelConfig
+from lmc.runtime.model.decoder_config import DecoderConfig
 from lmc.runtime.native.build import CannotBuild
 from lmc.runtime.native.library import Library, load_library
 
@@ -44,7 +45,7 @@ class Kernels:
         return f"native:{self.level}" if self.library is not None else "torch"
 
 
-def choose_kernels(wanted: str, config: ModelConfig | None, cache: Path | None) -> Kernels:
+def choose_kernels(wanted: str, config: ModelConfig | DecoderConfig | None, cache: Path | None) -> Kernels:
     """`wanted`: "auto", "native", "native:LEVEL", "triton" or "torch"; config: of the model, None for any; cache: where the library
     is kept.  Raises `LmcError` E0822 where kernels are asked for that cannot run, E0851 for another word.
     """
@@ -73,7 +74,7 @@ def fallback_warning(kernels: Kernels) -> Diagnostic | None:
                       help="the native kernels are about three times as fast; `lmc doctor` shows what is there")
 
 
-def missing_feature(config: ModelConfig) -> str | None:
+def missing_feature(config: ModelConfig | DecoderConfig) -> str | None:
     """What the model has and the native step lacks."""
     if (lacking := only_in_torch(config)) is not None:
         return f"{lacking}, which only torch computes"
@@ -82,16 +83,18 @@ def missing_feature(config: ModelConfig) -> str | None:
     return None
 
 
-def only_in_torch(config: ModelConfig) -> str | None:
+def only_in_torch(config: ModelConfig | DecoderConfig) -> str | None:
     """What the model has that neither the native step nor the kernels for GPUs have."""
+    if isinstance(config, DecoderConfig):
+        return f"it is a {config.family} model"
     if config.window is not None:
-        return f"layers of the model see only the last {config.window} tokens"
+        return f"its layers see only the last {config.window} tokens"
     if config.experts:
-        return f"layers of the model have {config.experts} experts"
+        return f"its layers have {config.experts} experts"
     return None
 
 
-def _no_gpu(config: ModelConfig | None) -> str | None:
+def _no_gpu(config: ModelConfig | DecoderConfig | None) -> str | None:
     """Why the Triton kernels cannot run, or None."""
     if not torch.cuda.is_available():
         return "torch finds no GPU"
@@ -101,7 +104,7 @@ def _no_gpu(config: ModelConfig | None) -> str | None:
     return None if lacking is None else f"{lacking}, which only torch computes"
 
 
-def _native(level: str, config: ModelConfig | None, cache: Path | None) -> Kernels:
+def _native(level: str, config: ModelConfig | DecoderConfig | None, cache: Path | None) -> Kernels:
     lacking = missing_feature(config) if config is not None else None
     if lacking is not None:
         return Kernels(reason=lacking)

@@ -8,12 +8,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmc.runtime.batch import Interruptible, Model, Row
-from lmc.runtime.model.load import DTYPES, check_model, expected_shapes, load_model
+from lmc.runtime.model.load import DTYPES, check_model, load_model, stored_numbers
 
 if TYPE_CHECKING:
     import torch
@@ -60,6 +59,5 @@ def lazy_model(folder: Path, *, dtype: str = "float32", kernels: str = "torch", 
     config = check_model(folder, dtype=dtype)
     number_bytes = DTYPES[dtype].itemsize
     return LazyModel(vocab_size=config.vocab_size, max_positions=config.max_positions,
-                     slot_bytes=2 * config.layers * config.kv_heads * config.head_dim * number_bytes,
-                     weight_bytes=sum(map(prod, expected_shapes(config).values())) * number_bytes,
+                     slot_bytes=config.slot_bytes(number_bytes), weight_bytes=stored_numbers(folder) * number_bytes,
                      read=lambda: load_model(folder, dtype=dtype, kernels=kernels, cache=cache))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 
 import torch
@@ -18,6 +19,8 @@ import torch
 from lmc.diagnostics import Diagnostic, LmcError, render
 from lmc.runtime.batch import Model
 from lmc.runtime.model.config import ModelConfig, read_config
+from lmc.runtime.model.decoder import load_decoder
+from lmc.runtime.model.decoder_config import DecoderConfig, read_decoder_config
 from lmc.runtime.model.exact import check_exact
 from lmc.runtime.model.head import Head
 from lmc.runtime.model.kernels import choose_kernels, fallback_warning
@@ -49,6 +52,8 @@ def load_model(folder: Path, *, dtype: str = "float32", deterministic: bool = Fa
     chosen = choose_kernels(kernels, config, cache)
     if (warning := fallback_warning(chosen)) is not None:
         warnings.warn(render(warning, None), stacklevel=2)
+    if isinstance(config, DecoderConfig):
+        return load_decoder(folder, config, DTYPES[dtype], deterministic=deterministic)
     weights = NamedWeights(read_tensors(stored), DTYPES[dtype], deterministic and chosen.name == "torch")
     if config.tied:
         weights.drop_tied_head(folder)
@@ -71,14 +76,22 @@ def _on_gpu(config: ModelConfig, weights: NamedWeights, deterministic: bool) -> 
     return GpuLlama(config, weights, torch.device("cuda"), deterministic=deterministic)
 
 
-def check_model(folder: Path, *, dtype: str = "float32") -> ModelConfig:
+def check_model(folder: Path, *, dtype: str = "float32") -> ModelConfig | DecoderConfig:
     """Every check of `load_model` but that of `deterministic`, and no weights read.  Raises as it does."""
     return _openable(Path(folder), dtype)[0]
 
 
-def _openable(folder: Path, dtype: str) -> tuple[ModelConfig, list[StoredTensor]]:
+def stored_numbers(folder: Path) -> int:
+    """How many numbers the files hold."""
+    return sum(prod(tensor.shape) for tensor in find_tensors(folder).values())
+
+
+def _openable(folder: Path, dtype: str) -> tuple[ModelConfig | DecoderConfig, list[StoredTensor]]:
+    """The tensors of a decoder that transformers computes are its own affair."""
     if dtype not in DTYPES:
         raise LmcError(Diagnostic("E0811", f"the dtype `{dtype}` is not supported", None, help="float32 or bfloat16"))
+    if (decoder := read_decoder_config(folder)) is not None:
+        return decoder, list(find_tensors(folder).values())
     config = read_config(folder)
     return config, _checked(folder, config, expected_shapes(config), find_tensors(folder))
 

@@ -7,7 +7,7 @@ import torch
 
 import lmc
 from lmc.cli.entry import run_command
-from lmc.runtime.model import lazy, load
+from lmc.runtime.model import load
 from lmc.runtime.model.lazy import lazy_model
 from lmc.runtime.model.load import load_model
 from tests.runtime.folders import CHATML, byte_level_json, write_folder
@@ -74,7 +74,6 @@ def test_a_program_that_never_asks_does_not_read_the_weights(whole_folder, tmp_p
 
 def test_what_does_not_fit_is_refused_before_anything_runs(whole_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(load, "expected_shapes", lambda config: {"model.embed_tokens.weight": (1, 1)})
-    monkeypatch.setattr(lazy, "expected_shapes", load.expected_shapes)
     path = tmp_path / "program.lmp"
     path.write_text(PROGRAM)
     with lmc.load(path, model=str(whole_folder), pool_tokens=64) as module, pytest.raises(lmc.LmcError, match="is not part of this model"):
