@@ -43,7 +43,10 @@ async def select(frame: Frame, step: Step) -> None:
         best = best_option([_mean(row) for row in logprobs])
     chosen = prompts.options[best][prompts.start:]
     context = frame.operand(instruction, "context")
-    instance.note_usage(call, _origin(frame, step), len(prompts.prefix), context.written, usage + Usage(generated=len(chosen)))
+    if instance.bound.session.remote is None:
+        # A server counts for itself.
+        usage += Usage(generated=len(chosen))
+    instance.note_usage(call, _origin(frame, step), len(prompts.prefix), context.written, usage)
     after = instance.bound.session.prompter.extend(context, instruction.attributes["role"], Prompt(prompts.prefix, b""), chosen, "")
     frame.write(instruction, (after, from_text(options[best], instruction.types[1])))
 

@@ -38,6 +38,8 @@ from lmc.runtime.remote.wanted import Wanted, wanted_option, wanted_value
 from lmc.runtime.request import Finish, Generated, GenerateRequest, Origin, Scored, ScoreRequest, TokenLogprob, Usage
 
 _INTERFACES: Mapping[str, Callable[[], Interface]] = {"openai": OpenAi, "sglang": SgLang, "vllm": Vllm}
+#: The log-probability of what was not chosen: finite, so that JSON holds it.
+_NEVER = -1e30
 _Told = Callable[[Attempt], None] | None
 _OnText = Callable[[str], None] | None
 
@@ -49,8 +51,8 @@ class RemoteSession:
         self._settings = checked(settings)
         self.name = model
         self.remote = CAPABILITIES[settings.backend]
-        self.tokenizer, template = remote_vocabulary()
-        self.prompter = Prompter(self.tokenizer, template)
+        self.tokenizer, self.template = remote_vocabulary()
+        self.prompter = Prompter(self.tokenizer, self.template)
         self.has_template = True
         # Only the server knows.
         self.limit = sys.maxsize
@@ -164,7 +166,7 @@ class RemoteSession:
         if text is None:
             raise failure("E0836", "the choice was cut", None, kind="invalid", raw=answer.text)
         usage = _usage(answer)
-        return [Scored((0.0 if option == text else -float("inf"),), usage if number == 0 else Usage())
+        return [Scored((0.0 if option == text else _NEVER,), usage if number == 0 else Usage())
                 for number, option in enumerate(options)]
 
     async def _scored(self, request: ScoreRequest, option: str) -> Scored:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,10 @@ import pytest
 
 import lmc
 from lmc.cli.entry import run_command
+from lmc.cli.opening import model_options
 from lmc.diagnostics import UsageError
 from tests.runtime.remote.fake_server import FakeServer, Script, Status, chat
+from tests.runtime.remote.remote_runs import program_at
 
 PROGRAM = """\
 type Fact:
@@ -81,6 +84,23 @@ def test_tests_of_a_program(path, capsys):
     with serving([chat(ANSWER)]) as server:
         assert run_command(["test", str(path), *options(server)]) == 0
     assert "1 passed" in capsys.readouterr().out
+
+
+def test_a_recorded_run_is_answered_without_the_server(path, capsys):
+    path.write_text(PROGRAM + '    user: "Is it?"\n    assistant: so = select(["yes", "no"])\n    assert so == "no"\n')
+    with serving([chat(ANSWER), chat('{"value": "no"}')]) as server:
+        assert run_command(["test", str(path), "--record", *options(server)]) == 0
+    assert run_command(["test", str(path), "--replay"]) == 0
+    assert capsys.readouterr().out.count("1 passed") == 2
+
+
+def test_the_page_names_what_there_is(path, tmp_path):
+    page = (Path(lmc.__file__).parents[1] / "docs" / "remote.md").read_text(encoding="utf-8")
+    flags = set(re.findall(r"`(--[a-z-]+)", page))
+    known = {name for option in model_options() for name in option.opts} | {"--report"}
+    assert flags <= known and {"--repeat-billed", "--speculate"} <= flags
+    (program,) = re.findall(r"^```lmp\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(program_at(program, tmp_path).entries) == 1
 
 
 def test_plan_lists_what_is_emulated_and_asks_nobody(path, capsys):
