@@ -9,6 +9,7 @@ from lmc.ir.reader import read_module
 from lmc.ir.verifier import verify
 from lmc.passes import PASSES
 from tests.passes.docstrings import module_text
+from tests.passes.sharing import compiled, edges, shown
 from tests.runtime.programs import dry_session, program_of, run
 
 
@@ -158,3 +159,27 @@ def test_a_system_text_common_to_two_functions(tmp_path):
     shared = next(i for i, (a, b) in enumerate(zip(*prompts)) if a != b)
     # The second call computes what it does not share, and the last token of what it does.
     assert ended.report.computed <= sum(map(len, prompts)) - shared + 2 + ended.report.generated
+
+
+TWO_LITERALS = '''
+def main() -> list[str]:
+    user: "Here is an essay about the sea. Read it twice, take your time, and then say in one word how clear it is."
+    assistant: a = gen(max_tokens=3)
+    return [a, other()]
+
+def other() -> str:
+    user: "Here is an essay about the sea. Read it twice, take your time, and then say in one word how kind it is."
+    assistant: b = gen(max_tokens=3)
+    return b
+'''
+
+
+def test_text_common_to_two_literals_that_differ_at_the_end(tmp_path):
+    """It is an append of its own, and the engine computes it once, though both are asked at once."""
+    plain, shared = (shown(TWO_LITERALS, tmp_path, level=level) for level in (0, 2))
+    assert plain.same == shared.same and not plain.error
+    main = compiled(TWO_LITERALS, tmp_path).module.function("main")
+    start, *ends = [op.text.value for op in walk_ops(main.body) if isinstance(op, ContextAppend)]
+    assert start.endswith("in one word how ") and sorted(ends) == ["clear it is.", "kind it is."]
+    assert shared.computed <= edges(shared.prompts) + len(shared.prompts)
+

@@ -18,8 +18,9 @@ from tests.runtime.programs import TOKENS, WatchedSession, program_of, run, scri
 class Pieces(WatchedSession):
     """A session that knows what each piece gave, too."""
 
-    def __init__(self, *, slots: int = 1 << 14, max_positions: int = 8192, **options):
-        super().__init__(DryModel(TOKENS, max_positions=max_positions), TOKENS, dry_template(TOKENS), slots=slots, **options)
+    def __init__(self, model=None, tokenizer=TOKENS, template=None, *, slots: int = 1 << 14, max_positions: int = 8192, **options):
+        super().__init__(model or DryModel(TOKENS, max_positions=max_positions), tokenizer, template or dry_template(TOKENS), slots=slots,
+                         **options)
         self.given = []
 
     @property

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lmc.compiler import compile_file
+from lmc.levels import DEFAULT_LEVEL, LEVELS
 from tests.runtime.forecast.runs import check_against_run
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -21,7 +22,6 @@ RUNS = {
     "vote": ("solve", ("Tom has 3 apples and buys 4 more. How many has he?", 3), 6),
     "tree": ("tree", ("Use 4, 6, 8 and 8 to make 24.", 2, 2), 13),
 }
-LEVELS = (0, 1, 2)
 
 
 def check(example: str, level: int, **model):
@@ -52,4 +52,4 @@ def test_with_the_default_models_tokenizer(example, model_folder):
     from lmc.runtime.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer(model_folder)
-    check(example, 1, tokenizer=tokenizer, template=load_template(model_folder, tokenizer))
+    check(example, DEFAULT_LEVEL, tokenizer=tokenizer, template=load_template(model_folder, tokenizer))
