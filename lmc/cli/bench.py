@@ -11,6 +11,7 @@ from lmc.cli.bench_ablation import ablation_table
 from lmc.cli.bench_json import OBJECTS, Bench, read_documents, repository
 from lmc.cli.bench_masks import mask_table
 from lmc.cli.bench_lifetimes import TRACES, lifetimes_table
+from lmc.cli.bench_overhead import measure, overhead_lines
 from lmc.cli.bench_regex import regex_table
 from lmc.cli.bench_workloads import workloads_command
 from lmc.cli.exits import OK
@@ -66,6 +67,17 @@ def ablation_command(model: str | None, programs: tuple[str, ...], rows: int, po
 
     settings = {"model": model or "", "dry": model is None, "cache": cache_folder(), "pool_tokens": pool_tokens}
     for line in ablation_table(programs or tuple(PROGRAMS), settings, rows):
+        click.echo(line)
+    return OK
+
+
+@bench.command("overhead")
+@click.option("--instances", type=click.IntRange(1), default=10_000, show_default=True, help="Runs of the program, three calls each.")
+@click.option("--batch", type=click.IntRange(1), default=64, show_default=True, help="Runs at a time.")
+@click.option("--pool-tokens", type=click.IntRange(1024), default=1 << 18, show_default=True, metavar="N", help="Size of the key-value pool.")
+def overhead_command(instances: int, batch: int, pool_tokens: int) -> int:
+    """Processor time of machine and scheduler per token and per call, the model's excluded; memory at the most."""
+    for line in overhead_lines(measure(instances, batch, pool_tokens), batch):
         click.echo(line)
     return OK
 

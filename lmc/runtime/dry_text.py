@@ -54,7 +54,7 @@ class DryTokenizer:
         self.lossy = False
         self._ids = {data: i for i, data in enumerate(self.token_bytes) if data}
         self._sorted_bytes = sorted(self._ids)
-        self._pattern = re.compile(b"|".join([*map(re.escape, sorted(pieces, key=len, reverse=True)), b"."]), re.DOTALL)
+        self._pattern = re.compile(_longest_of(pieces) + b"|.", re.DOTALL)
         # The longest first, so that no marker is taken for a shorter one that it begins with.
         self._control_pattern = re.compile("|".join(map(re.escape, sorted(control, key=len, reverse=True))))
 
@@ -87,6 +87,15 @@ class DryTokenizer:
         """Whether `data` is a proper prefix of what some token spells."""
         after = bisect_right(self._sorted_bytes, data)
         return after < len(self._sorted_bytes) and self._sorted_bytes[after].startswith(data)
+
+
+def _longest_of(pieces: Iterable[bytes]) -> bytes:
+    """A pattern of the longest piece that comes next, as a tree of what they share: an alternation would be tried piece by piece."""
+    rests: dict[bytes, list[bytes]] = {}
+    for piece in pieces:
+        rests.setdefault(piece[:1], []).append(piece[1:])
+    ways = [re.escape(first) + _longest_of(rest) for first, rest in sorted(rests.items()) if first]
+    return b"(?:" + b"|".join(ways) + b")" + b"?" * (b"" in rests) if ways else b""
 
 
 @cache

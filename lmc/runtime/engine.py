@@ -14,11 +14,11 @@ exception fails the requests of its step, non-finite logits those that got them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import count
+from itertools import accumulate, count, pairwise
 
-import torch
+import numpy as np
 
 from lmc.diagnostics import Diagnostic, RunError
 from lmc.runtime.batch import Interrupted, Interruptible, Model, Row
@@ -30,7 +30,7 @@ from lmc.runtime.engine_stats import EngineStats
 from lmc.runtime.generation import Generation
 from lmc.runtime.hints import Hint, Keep, Pin, Prefill, Release
 from lmc.runtime.live_contexts import LiveContexts, Prefilling
-from lmc.runtime.model.sampling import draw_choice, sampling_fault
+from lmc.runtime.model.sampling import best_of, draw_choice, sampling_fault
 from lmc.runtime.request import (
     DoneEvent, Event, FailedEvent, Generated, GenerateRequest, Jump, PieceEvent, Scored, ScoreRequest, TextEvent, TokenLogprob,
 )
@@ -161,9 +161,8 @@ class Engine:
         self._watch.turn_to(Work.SCHEDULER)
         batch = self._scheduler.plan()
         self._watch.turn_to(Work.REST)
-        logits = self._forward(batch)
-        for request, rows in zip(batch, logits):
-            self._commit(request, rows)
+        for request, (logits, best) in zip(batch, self._forward(batch)):
+            self._commit(request, logits, best)
         events, self._events = self._events, []
         self._watch.turn_to(Work.IDLE)
         return events
@@ -205,15 +204,16 @@ class Engine:
         self._open[handle] = entry = Request(handle, list(ids), len(ids) - 1, Prefilling(ids))
         self._scheduler.submit(entry)
 
-    def _forward(self, batch: list[Request]) -> list[torch.Tensor]:
-        """For each request of the batch the logits it wants, (outputs, vocab) float32; nothing where the model failed."""
+    def _forward(self, batch: list[Request]) -> Iterable[tuple[np.ndarray, list[int]]]:
+        """For each request of the batch the logits it wants, (outputs, vocab) float32, and where the greatest of each is; nothing where
+        the model failed."""
         if not batch:
             return []
         self._watch.turn_to(Work.MASKS)
         rows = [_row(request) for request in batch]
         self._watch.turn_to(Work.MODEL)
         try:
-            logits = self._model.forward(rows)
+            table = self._model.forward(rows).numpy()
         except Interrupted:
             self._abandon(batch, cancelled())
             return []
@@ -224,9 +224,13 @@ class Engine:
             self._watch.turn_to(Work.REST)
         self._steps += 1
         self._computed += sum(len(row.tokens) for row in rows)
-        return list(logits.split([len(row.outputs) for row in rows]))
+        self._watch.turn_to(Work.SAMPLING)
+        best = best_of(table)
+        self._watch.turn_to(Work.REST)
+        ends = accumulate(len(row.outputs) for row in rows)
+        return [(table[start:end], best[start:end]) for start, end in pairwise([0, *ends])]
 
-    def _commit(self, request: Request, logits: torch.Tensor) -> None:
+    def _commit(self, request: Request, logits: np.ndarray, best: list[int]) -> None:
         """Take over what a request got in this step: logits to draw from or to score (outputs, vocab), or only keys and values."""
         before = request.computed
         self._cached += request.cached if request.passes == 0 else 0
@@ -234,22 +238,24 @@ class Engine:
         self._prompt += max(min(request.computed, request.prompt) - before, 0)
         try:
             if len(logits):
-                take = self._extend if isinstance(request.work, Generation) else self._score
-                take(request, logits)
+                if isinstance(request.work, Generation):
+                    self._extend(request, logits, best)
+                else:
+                    self._score(request, logits)
         except Exception as error:
             self._watch.turn_to(Work.REST)
             # What it computed in this step may be as broken as its logits.
             self._fail(request, self._in_this_step(as_run_error(error)), before)
 
-    def _extend(self, request: Request, logits: torch.Tensor) -> None:
-        """Draw the next token, and further ones as long as the draft guessed them.  logits: (1 + drafted, vocab)"""
+    def _extend(self, request: Request, logits: np.ndarray, best: list[int]) -> None:
+        """Draw the next token, and further ones as long as the draft guessed them.  logits: (1 + drafted, vocab), `best` of each row"""
         work, guesses = request.work, request.draft[: request.drafted]
         work.drafted += len(guesses)
-        for row, guess in zip(logits, [*guesses, None], strict=True):
+        for row, top, guess in zip(logits, best, [*guesses, None], strict=True):
             self._watch.turn_to(Work.MASKS)
             choice = work.choice()
             self._watch.turn_to(Work.SAMPLING)
-            token, record = draw_choice(row, choice)
+            token, record = draw_choice(row, top, choice)
             self._watch.turn_to(Work.REST)
             over = self._accept(request, token, record)
             if over or token != guess:
@@ -301,7 +307,7 @@ class Engine:
         if request.work.request.stream and (text := request.work.take_text()):
             self._events.append(TextEvent(request.ticket, text))
 
-    def _score(self, request: Request, logits: torch.Tensor) -> None:
+    def _score(self, request: Request, logits: np.ndarray) -> None:
         if not request.work.take(logits):
             raise not_finite()
         if request.work.finished:

@@ -10,7 +10,6 @@ This file does not know what fails.
 
 from __future__ import annotations
 
-import re
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
@@ -71,7 +70,7 @@ def through(error: RunError, calls: Sequence[Inlined]) -> RunError:
 def short_name(name: str) -> str:
     """The name of a function or type as its author wrote it: `lib.x.judge` -> `judge`; of a part, without what sets its variants
     apart: `lib.x.greet:user+stop.list` -> `greet`."""
-    return name if name.startswith("test:") else re.split("[:+]", name)[0].rpartition(".")[2]
+    return name if name.startswith("test:") else name.partition(":")[0].partition("+")[0].rpartition(".")[2]
 
 
 def error_value(error: RunError) -> Record:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-import torch
+import numpy as np
 
 from lmc.runtime.model.sampling import log_total
 from lmc.runtime.request import Scored, ScoreRequest, Usage
@@ -31,10 +31,10 @@ class Scoring:
     def finished(self) -> bool:
         return self.wanted == len(self.request.ids) - 1
 
-    def take(self, logits: torch.Tensor) -> bool:
+    def take(self, logits: np.ndarray) -> bool:
         """logits: (positions, vocab) float32.  False, and nothing taken, where they are not finite."""
         logprobs = []
-        for row, target in zip(logits.numpy(), self.request.ids[self.wanted + 1 :]):
+        for row, target in zip(logits, self.request.ids[self.wanted + 1 :]):
             # NaN counts as the greatest, so the peak shows it.
             if not math.isfinite(row[row.argmax()]):
                 return False

@@ -11,6 +11,7 @@ gives its request up in the engine.  This file does not know programs; `open_ses
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,10 +49,11 @@ class _Waiter:
 class Session:
     """`slots`: size of the key-value pool in tokens.  `name`: the model, for messages.  `jump`: as the engine's.  `masks`: the folder
     where masks of constraints are kept from run to run.  `policy`: the order of admission; `without`: what to leave out, see
-    `lmc.runtime.ablation`."""
+    `lmc.runtime.ablation`; `clock`: as the engine's."""
 
     def __init__(self, model: Model, tokenizer: Tokenizer, template: ChatTemplate | None, *, slots: int, name: str = "the model",
-                 cache: bool = True, jump: str = "exact", masks: Path | None = None, policy: str = "lpm", without: Collection[str] = ()):
+                 cache: bool = True, jump: str = "exact", masks: Path | None = None, policy: str = "lpm", without: Collection[str] = (),
+                 clock: Callable[[], float] = time.perf_counter):
         self.name = name
         self.tokenizer = tokenizer
         self.template = template
@@ -59,7 +61,7 @@ class Session:
         self.remote = None
         self.prompter = Prompter(tokenizer, template)
         engine = Engine(model, tokenizer, slots=slots, cache=cache and Part.CACHE.value not in without, jump=jump, policy=policy,
-                        tree=FlatTable() if Part.TREE.value in without else None, fork_hints=Part.FORK_HINTS.value not in without)
+                        tree=FlatTable() if Part.TREE.value in without else None, fork_hints=Part.FORK_HINTS.value not in without, clock=clock)
         self.limit = engine.limit
         self._index = engine.index
         self._store = MaskStore(masks, engine.index) if masks is not None else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -112,3 +114,17 @@ def test_the_dry_tokenizer_has_all_that_the_real_one_has():
 def test_a_script_answers_its_prompts_and_ends():
     model = ScriptedModel(10, answers({(1, 2): (3, 4)}, 9))
     assert [int(model.logits_of(np.array(ids)).argmax()) for ids in ([1, 2], [1, 2, 3], [1, 2, 3, 4], [1, 3], [5])] == [3, 4, 9, 9, 9]
+
+
+def test_the_longest_piece_comes_first_wherever_it_stands():
+    tokens = dry_tokenizer()
+    pieces = [data for data in tokens.token_bytes if data]
+    rng = random.Random(1)
+    for _ in range(100):
+        text = b"".join(rng.choice(pieces)[: rng.randint(1, 9)] for _ in range(20)).decode(errors="ignore")
+        data, place = text.encode(), 0
+        for token in tokens.encode(text):
+            longest = max(len(piece) for piece in pieces if data.startswith(piece, place))
+            assert tokens.token_bytes[token] == data[place : place + longest]
+            place += longest
+        assert place == len(data)
