@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lmc.compiler import compile_file
+from lmc.levels import DEFAULT_LEVEL
 from lmc.parser.check import check
 from lmc.types import NONE, Type
 from lmc.values import to_data
@@ -46,7 +47,7 @@ class Ran(Ended):
 
 
 def run(text: str, folder: Path, *args: Any, name: str = "main", answer: Callable[[str], str] | None = None, script: Any = None,
-        level: int = 1, **options: Any) -> Ran:
+        level: int = DEFAULT_LEVEL, **options: Any) -> Ran:
     """Compile the text and run a function of it.  `answer`: what the model writes after a text (`writes`); `script`: its logits."""
     program = compile_file(str(written(text, folder)), level=level).program
     script = writes(answer) if answer is not None else script

@@ -15,7 +15,7 @@ from tests.language.programs import mistakes, run, said, value, written
 
 U, A, END = "<|im_start|>user\n", "<|im_start|>assistant\n", "<|im_end|>\n"
 #: Every program here runs as written and optimised.
-LEVELS = pytest.mark.parametrize("level", [0, 1])
+LEVELS = pytest.mark.parametrize("level", [0, 2])
 
 
 # --------------------------------------------------------------------- branches

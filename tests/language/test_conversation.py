@@ -189,7 +189,7 @@ def test_contexts_cannot_be_printed(tmp_path, show):
     '"Hello wor"\n        "ld and more"', '"Hello world and more"', '"Hello ${word}"\n        " and more"',
     'for w in ["Hel", "lo world", " and more"]:\n            "${w}"', '"Hello w"\n        if word != "":\n            "orld"\n        " and more"',
 ])
-@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("level", [0, 2])
 def test_a_segment_is_tokenised_as_a_whole(tmp_path, spelling, level):
     """All ordinary text between two control tokens or generated pieces is one segment and is tokenised as a whole."""
     text = f'def main() -> str:\n    word = "world"\n    user:\n        {spelling}\n    assistant: x = gen(max_tokens=1)\n    return x\n'

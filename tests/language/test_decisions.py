@@ -10,12 +10,13 @@ import pytest
 
 import lmc
 from lmc.compiler import compile_file
+from lmc.parser.check import check
 from tests.language.programs import TOKENS, mistakes, run, value, written
 from tests.language.test_running import command, lmc_run
 from tests.runtime.programs import dry_session
 from tests.runtime.programs import run as run_machine
 
-LEVELS = pytest.mark.parametrize("level", [0, 1, 2, 3])
+LEVELS = pytest.mark.parametrize("level", [0, 1, 2])
 
 
 # --------------------------------------------------------------- the outside
@@ -110,7 +111,7 @@ def main() -> list[str]:
 def test_seeds_hang_on_the_way_to_the_generation_at_every_level(tmp_path):
     """The seed is hash(program seed, call path, ordinal of the `gen` in its function, loop, branch and comprehension indexes, row id),
     fixed before any pass. (§8)"""
-    drawn = [value(DRAWS, tmp_path, seed=7, level=level) for level in (0, 1, 2, 3)]
+    drawn = [value(DRAWS, tmp_path, seed=7, level=level) for level in (0, 1, 2)]
     assert len(set(drawn)) == 1, "no pass changes a seed"
     # One prompt, eleven ways to it: each draws for itself.
     assert len(drawn[0]) == 11 and len(set(drawn[0])) == 11
@@ -216,3 +217,43 @@ def test_a_constrained_gen_ends_before_what_follows_at_every_level(tmp_path, lev
     ran = run(text, tmp_path, script=script, level=level)
     assert ran.value == (4, 4) and ran.report.calls == 2
     assert ran.prompts[1] == "q 4, and " and ran.requests[1].prompt[-len(TOKENS.encode(", and ")):] == tuple(TOKENS.encode(", and "))
+
+
+# ----------------------------------------------------------------------- warnings
+
+QUIET = '''
+type Note:
+    score: 1..5
+    reason: str
+
+def main(n: int) -> str:
+    user: "Judge it: give its score and your reason. Then go on."
+    assistant:
+        "Note: "
+        note = gen(Note, max_tokens=90)
+        " and ${said := gen(max_tokens=3)}"
+    for i in range(n):
+        print("again")
+    while True:
+        line = input("> ")
+        if line == "":
+            break
+        user: "${line}"
+        assistant: unread = gen(max_tokens=3)
+    return note.reason
+'''
+
+
+@pytest.mark.parametrize("change, code", [
+    (("", ""), None),
+    (("give its score and your reason", "be fair"), "W104"), (("max_tokens=90)", "max_tokens=90, heal=False)"), "W101"),
+    (('input("> ")', "ask()"), "W106"), (("for i in range(n)", "k = 1\n    for i in range(n)"), "W108"),
+])
+def test_what_is_warned_of(tmp_path, change, code):
+    """Trailing space only where healing is off; field names in the text count as mentioning a schema; loop variables and names bound in
+    a hole or by `gen` need not be read; a loop with `input` is bounded by its user. (§8)"""
+    text = QUIET.replace(*change) if change[0] else QUIET
+    if "ask()" in text:
+        text += '\ndef ask() -> str:\n    raw: "q ${a := gen(max_tokens=1)}"\n    return a\n'
+    found = [d.code for d in check(str(written(text, tmp_path))).diagnostics]
+    assert found == ([code] if code else [])

@@ -6,7 +6,7 @@ from lmc.runtime.instance import Budgets
 from tests.language.programs import mistakes, prompt, run, value
 
 U, A, END = "<|im_start|>user\n", "<|im_start|>assistant\n", "<|im_end|>\n"
-LEVELS = pytest.mark.parametrize("level", [0, 1])
+LEVELS = pytest.mark.parametrize("level", [0, 2])
 
 
 @LEVELS

@@ -463,7 +463,7 @@ def test_prompt_of_the_first_generation(tmp_path):
     assert prompt('def main():\n    raw: "a${gen(max_tokens=1, heal=False)}b"\n', tmp_path) == "a"
 
 
-@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("level", [0, 2])
 def test_generations_are_never_merged_dropped_or_repeated(tmp_path, level):
     """`gen` is an effect only in that it is never merged, dropped while its context or value is used, or repeated. (§8)"""
     text = '''

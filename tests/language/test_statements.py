@@ -6,7 +6,7 @@ import pytest
 
 from tests.language.programs import mistakes, run, said, value
 
-LEVELS = pytest.mark.parametrize("level", [0, 1])
+LEVELS = pytest.mark.parametrize("level", [0, 2])
 
 
 @LEVELS

@@ -8,7 +8,7 @@ from lmc.diagnostics import UsageError
 from lmc.parser.check.builtins import BUILTINS, DICT_METHODS, STR_METHODS
 from tests.language.programs import mistakes, run, said, value
 
-LEVELS = pytest.mark.parametrize("level", [0, 1])
+LEVELS = pytest.mark.parametrize("level", [0, 2])
 
 TYPES = '''
 type Color = "red" | "green"
