@@ -32,8 +32,8 @@ SHAPES = {
     "llm_judge": (6 + 1, 6, 2, {256, 2}),
     # Its limit is 256, and the regex allows 229 characters at most.
     "json_object": (1, 1, 1, {229}),
-    # A latitude has six characters at most.
-    "json_fields": (5, 1, 5, {8, 6, 24}),
+    # A latitude has seven characters at most, with its space.
+    "json_fields": (5, 1, 5, {8, 7, 24}),
     "json_character": (1, 1, 1, {256}),
     "multi_turn_chat_short": (4, 1, 4, {4, 5, 6, 8}),
     "multi_turn_chat_long": (4, 1, 4, {260, 333, 401, 512}),
@@ -150,6 +150,10 @@ def test_what_is_missing_is_named(tmp_path, capsys):
     words = ["bench", "workloads", "--dry", "--only", "mmlu"]
     assert run_command([*words, "--data", str(tmp_path), "--programs", str(EXAMPLES)]) == 2
     assert "mmlu.jsonl` does not exist" in capsys.readouterr().err
+    for text, message in (('{"split": "shot"', "line 2 of `"), ("[1]", "is no JSON object"), ('{"split": "test"}', "have no `subject`")):
+        (tmp_path / "mmlu.jsonl").write_text("\n" + text)
+        assert run_command([*words, "--data", str(tmp_path), "--programs", str(EXAMPLES)]) == 2
+        assert message in capsys.readouterr().err
     assert run_command([*words, "--data", str(SAMPLE.folder), "--programs", str(tmp_path)]) == 2
     assert "mmlu.lmp` does not exist" in capsys.readouterr().err
     out = tmp_path / "nowhere" / "results.json"

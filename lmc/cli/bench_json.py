@@ -168,12 +168,26 @@ def read_documents(folder: Path | None, names: tuple[str, ...], count: int) -> d
 
 
 def read_rows(folder: Path, name: str) -> list[dict[str, Any]]:
-    """The lines of a file of JSON lines in a folder of benchmark data.  Raises `UsageError` where it is missing."""
+    """The objects of a file of JSON lines in a folder of benchmark data.  Raises `UsageError` where it is missing or something else."""
     path = folder / name
     if not path.is_file():
         raise UsageError(Diagnostic("E0853", f"`{path}` does not exist, expected the data of the benchmark", None,
                                     help="give the folder of the shared test data: --data FOLDER"))
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        if line.strip():
+            rows.append(_object(line, f"line {number} of `{path}`"))
+    return rows
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise UsageError(Diagnostic("E0853", f"{where} is no JSON: {error}", None)) from None
+    if not isinstance(row, dict):
+        raise UsageError(Diagnostic("E0853", f"{where} is no JSON object, expected a row of the data", None))
+    return row
 
 
 def _characters(folder: Path) -> list[Document]:

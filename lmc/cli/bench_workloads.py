@@ -18,7 +18,8 @@ from lmc.cli.workloads.contender import Contender
 from lmc.cli.workloads.data import Data
 from lmc.cli.workloads.own_run import Lmc
 from lmc.cli.workloads.results import HEAD, lines, write_results
-from lmc.cli.workloads.table import NAMES, WORKLOADS
+from lmc.cli.workloads.table import NAMES, WORKLOADS, Row, Workload
+from lmc.diagnostics import Diagnostic, UsageError
 
 
 @click.command("workloads")
@@ -47,7 +48,7 @@ def workloads_command(names: tuple[str, ...], scale: str, count: int | None, dat
     outcomes = []
     click.echo(HEAD)
     for workload in (workload for workload in WORKLOADS if workload.name in (names or NAMES)):
-        rows = list(islice(workload.rows(source), count or (workload.full if scale == "full" else workload.quick)))
+        rows = _rows(workload, source, count or (workload.full if scale == "full" else workload.quick))
         outcomes.append(contender.run(workload, rows, source))
         for line in lines(outcomes[-1]):
             click.echo(line)
@@ -56,3 +57,11 @@ def workloads_command(names: tuple[str, ...], scale: str, count: int | None, dat
         setting = {"model": "the stand-in model" if dry else model, "dtype": dtype, "kernels": kernels, "data": str(source.folder)}
         write_results(out, outcomes, setting)
     return FAILED if any(outcome.failed for outcome in outcomes) else OK
+
+
+def _rows(workload: Workload, data: Data, most: int) -> list[Row]:
+    try:
+        return list(islice(workload.rows(data), most))
+    except KeyError as missing:
+        message = f"the data of `{workload.name}` in `{data.folder}` have no `{missing.args[0]}`"
+        raise UsageError(Diagnostic("E0853", message, None, help="docs/workloads.md lists the files and their fields")) from None

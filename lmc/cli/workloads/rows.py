@@ -57,8 +57,8 @@ def react_agent(data: Data) -> Iterator[dict[str, Any]]:
 
 def _react_examples(data: Data) -> str:
     """The instruction and six worked examples: the text of the template before the question."""
-    (template,) = data.read("prompt_templates.jsonl", id="react_6shot")
-    return template["segments"][0]["lit"]
+    templates = {row["id"]: row for row in data.read("prompt_templates.jsonl")}
+    return templates["react_6shot"]["segments"][0]["lit"]
 
 
 #: For each recorded function: the member of the program's `Event`, and its fields by the names of the recorded arguments.
