@@ -95,11 +95,10 @@ class Lmc:
 
 async def _results(workload: Workload, machine: Machine, code: FunctionCode, rows: Sequence[Row]) -> AsyncIterator[RowResult]:
     from lmc.runtime.instance import RunOptions, Sinks
-    from lmc.runtime.options import check_overrides
     from lmc.runtime.rows import run_rows
 
     # Peers end a prompt where its text ends, so that a token that is written again would be work that they do not have.
-    options = RunOptions(seed=_SEED, overrides=check_overrides({"heal": False}))
+    options = RunOptions(seed=_SEED, overrides={"heal": False})
     sinks = Sinks(lambda text: None, lambda path, text: None)
     for together in ([row] for row in rows) if workload.in_order else [rows]:
         async for result in run_rows(machine, code, together, options, sinks):
