@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+import pytest
+
 from lmc.runtime.hints import Keep, Pin, Prefill, Release
 from tests.runtime.programs import WatchedSession, dry_session, program_of, run
 
@@ -18,8 +22,8 @@ JUDGE = '''
 ESSAY = "we could take a long look at how people work and live and find out more about them " * 4
 
 
-def watched(tmp_path, sides, *, level=2, text=JUDGE):
-    session = dry_session()
+def watched(tmp_path, sides, *, level=2, text=JUDGE, slots=1 << 16):
+    session = dry_session(slots=slots)
     hints, plain = [], WatchedSession.hint
 
     def hint(one, on_usage=None):
@@ -42,6 +46,19 @@ def test_a_fork_is_hinted_once_and_its_contexts_are_released(tmp_path):
     report, other = ended.report, plain.report
     assert report.cached + report.computed == other.cached + other.computed
     assert report.computed <= other.computed + 3
+
+
+@pytest.mark.parametrize("width", [2, 3, 9, 33, 64])
+def test_the_fork_of_a_program_computes_its_prefix_once_in_any_pool(tmp_path, width):
+    """From the source to the engine's counter; the smallest pool holds one branch with its answer and nothing beside it."""
+    sides, slots = [f"part {n}" for n in range(width)], 1 << 16
+    for _ in range(2):
+        _, session, hints = watched(tmp_path, sides, slots=slots)
+        prompts = [request.prompt for request in session.requests]
+        common = len(os.path.commonprefix(prompts))
+        assert len(prompts) == width and common > 100 and Prefill in map(type, hints)
+        assert session.stats.prompt <= common + sum(len(p) - common for p in prompts) + width
+        slots = max(map(len, prompts)) + 4 + 1
 
 
 def test_no_hint_for_a_single_branch(tmp_path):
