@@ -234,3 +234,16 @@ def test_linear_without_packing(monkeypatch):
     plain = Linear(weight)
     assert plain.packed is None
     torch.testing.assert_close(plain(x), packed, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("family", "keys"), [
+    ("Mistral", dict(sliding_window=700)), ("Qwen2", dict(use_sliding_window=True, sliding_window=5000, max_window_layers=0)),
+    ("Qwen3", {}), ("Mixtral", dict(num_local_experts=4)),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_logits_at_far_positions(tmp_path, family, keys):
+    """The scalings of Llama's positions are in test_config.py."""
+    reference = tiny.build(family, max_position_embeddings=16384, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+                           head_dim=16, **keys)
+    model, tokens, wanted = loaded(tiny.save(reference, tmp_path), slots=8193), tiny.ids(8193), [0, 100, 1000, 8192]
+    got = model.forward([Row(tokens, 0, list(range(8193)), wanted)])
+    torch.testing.assert_close(got, tiny.reference_logits(reference, tokens)[wanted], rtol=1e-4, atol=1e-4)
