@@ -8,7 +8,7 @@ What a server does not count is None here, and `unknown` for people: nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -38,17 +38,43 @@ class Attempt:
     wasted: int | None = None
 
 
-def attempts_line(attempts: Sequence[Attempt]) -> str:
-    """All attempts in a few words: `requests 3 (1 failed) · prompt 240 tokens · cost 0.0004`."""
-    failed = sum(a.outcome != "answered" for a in attempts)
-    maybe_billed = [a for a in attempts if a.billed != "no"]
-    parts = [f"requests {len(attempts):,}" + f" ({failed:,} failed)" * bool(failed)]
-    unknown = sum(a.prompt is None for a in maybe_billed)
-    prompt = sum(a.prompt or 0 for a in attempts)
-    parts.append(f"prompt {prompt:,} tokens" + f", those of {unknown:,} requests unknown" * bool(unknown))
-    wasted = sum(a.wasted or 0 for a in attempts)
-    parts += [f"about {wasted:,} tokens wasted"] * bool(wasted)
-    if any(a.cost is not None for a in attempts):
-        more = any(a.cost is None for a in maybe_billed)
-        parts.append(f"cost {sum(a.cost or 0.0 for a in attempts):.6f}" + " and what is unknown" * more)
-    return " · ".join(parts)
+@dataclass(frozen=True, slots=True)
+class NetworkTotals:
+    """Sums over attempts.
+
+    requests, failed: all, and those without a whole answer; unknown: those that may have been billed, and were not counted
+    prompt, wasted: tokens; cost: None where there are no prices
+    """
+
+    requests: int = 0
+    failed: int = 0
+    unknown: int = 0
+    prompt: int = 0
+    wasted: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: NetworkTotals) -> NetworkTotals:
+        cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
+        return NetworkTotals(self.requests + other.requests, self.failed + other.failed, self.unknown + other.unknown,
+                             self.prompt + other.prompt, self.wasted + other.wasted, cost)
+
+    def text(self) -> str:
+        """In a few words: `requests 3 (1 failed) · prompt 240 tokens · cost 0.000400`."""
+        failed = f" ({self.failed:,} failed)" if self.failed else ""
+        unknown = f", those of {self.unknown:,} requests unknown" if self.unknown else ""
+        parts = [f"requests {self.requests:,}{failed}", f"prompt {self.prompt:,} tokens{unknown}"]
+        if self.wasted:
+            parts.append(f"about {self.wasted:,} tokens wasted")
+        if self.cost is not None:
+            parts.append(f"cost {self.cost:.6f}" + " and what is unknown" * bool(self.unknown))
+        return " · ".join(parts)
+
+
+def network_totals(attempts: Iterable[Attempt]) -> NetworkTotals:
+    """The sums."""
+    return sum(map(_alone, attempts), NetworkTotals())
+
+
+def _alone(attempt: Attempt) -> NetworkTotals:
+    unknown = attempt.billed != "no" and attempt.prompt is None
+    return NetworkTotals(1, int(attempt.outcome != "answered"), int(unknown), attempt.prompt or 0, attempt.wasted or 0, attempt.cost)

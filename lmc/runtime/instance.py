@@ -17,7 +17,7 @@ from typing import Any
 
 from lmc.backend.program import Program
 from lmc.diagnostics import RunError, Span
-from lmc.runtime.attempts import Attempt
+from lmc.runtime.attempts import Attempt, network_totals
 from lmc.runtime.binding import Bound
 from lmc.runtime.failures import failure
 from lmc.runtime.leases import Leases
@@ -155,7 +155,7 @@ class Instance:
         recorded = tuple(self.recorded[call] for call in sorted(self.recorded))
         counted = tuple(self.counted[call] for call in sorted(self.counted))
         return Report(self.calls, usage.generated, usage.cached, usage.computed, seconds, self.seed, tuple(self.warnings), recorded,
-                      usage.jumped, counted, tuple(self.attempts))
+                      usage.jumped, counted, tuple(self.attempts), network_totals(self.attempts) if self.attempts else None)
 
 
 def _over_budget(message: str, where: str, span: Span | None, flag: str = "", argument: str = "") -> RunError:

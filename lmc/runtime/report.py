@@ -8,13 +8,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lmc.runtime.attempts import Attempt, attempts_line
+from lmc.runtime.attempts import Attempt, NetworkTotals
 
 if TYPE_CHECKING:
     from lmc.runtime.request import Origin, Usage
-
-#: Attempts of several runs together that are kept: a module may run for days.
-_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,8 @@ class Report:
     warnings: what the reader of the result should know (a text that ended at the model's context), in order
     logprobs: of each generation with the option `logprobs`, in the order in which they were asked for
     by_call: each call that was answered, in the order in which they were asked for; of several runs together, those of the last
-    attempts: each request that was sent over the network; of several runs together, the last ones
+    attempts: each request that was sent over the network; of several runs together, those of the last
+    network: their sums; None where no server was asked
     """
 
     calls: int = 0
@@ -95,6 +93,7 @@ class Report:
     jumped: int = 0
     by_call: tuple[CallCount, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    network: NetworkTotals | None = None
 
     def beside(self, other: Report) -> Report:
         """Both runs together, side by side: the time is the longer one, the seed that of `other`."""
@@ -103,13 +102,13 @@ class Report:
                        seconds=max(self.seconds, other.seconds), warnings=self.warnings + other.warnings,
                        logprobs=self.logprobs + other.logprobs, jumped=self.jumped + other.jumped,
                        # A module that runs for days must not keep every call that it ever made.
-                       by_call=other.by_call, attempts=(*self.attempts, *other.attempts)[-_KEPT:])
+                       by_call=other.by_call, attempts=other.attempts, network=_sum(self.network, other.network))
 
 
 def summary_line(report: Report) -> str:
     """The line that `lmc run` ends with."""
-    if report.attempts:
-        return (f"calls {report.calls:,} · {attempts_line(report.attempts)} · generated {report.generated:,} tokens"
+    if report.network is not None:
+        return (f"calls {report.calls:,} · {report.network.text()} · generated {report.generated:,} tokens"
                 f" · {report.seconds:.1f} s · seed {report.seed}")
     jumped = f" ({report.jumped:,} jumped)" if report.jumped else ""
     return (f"calls {report.calls:,} · generated {report.generated:,} tokens{jumped} · from cache {report.cached:,} tokens"
@@ -119,3 +118,7 @@ def summary_line(report: Report) -> str:
 def report_data(report: Report) -> dict[str, Any]:
     """All numbers as JSON data, for `lmc run --report`."""
     return asdict(report)
+
+
+def _sum(one: NetworkTotals | None, other: NetworkTotals | None) -> NetworkTotals | None:
+    return other if one is None else one if other is None else one + other

@@ -20,6 +20,8 @@ from lmc.runtime.remote.settings import Patience
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 #: The outcome where a connection was lost.
 DROPPED = "dropped"
+_NO_KEY = "the key comes from the environment: OPENAI_API_KEY, or the variable that `--key-env NAME` says"
+_STATUS_HELPS = {"401": _NO_KEY, "403": _NO_KEY, "404": "is the model named as the server names it, and does the address end in `/v1`?"}
 #: Seconds.
 _LONGEST_BACK_OFF = 8.0
 
@@ -90,6 +92,8 @@ def given_up(fault: Fault, patience: Patience, number: int) -> RunError:
     elif fault.again is Again.BILLED:
         message += "; the request may have been billed"
         helps.append("it is sent again only where that is allowed: `--repeat-billed`")
+    elif fault.outcome in _STATUS_HELPS:
+        helps.append(_STATUS_HELPS[fault.outcome])
     if fault.raw:
         helps.append(f"what came before: {fault.raw[:200]!r}")
     code = "E0873" if fault.broken else "E0872"

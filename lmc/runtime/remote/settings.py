@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from lmc.diagnostics import Diagnostic, UsageError
 
@@ -96,7 +96,7 @@ def checked(settings: RemoteSettings) -> RemoteSettings:
         message = f"the backend is {settings.backend!r}, expected local, {', '.join(BACKENDS)}"
         raise UsageError(Diagnostic("E0851", message, None))
     parts = urlsplit(settings.base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or not _is_port(parts):
         message = f"`{settings.base_url}` is no address of a server"
         raise UsageError(Diagnostic("E0851", message, None, help="as in `--base-url http://localhost:8000/v1`"))
     if parts.username or parts.password:
@@ -107,3 +107,10 @@ def checked(settings: RemoteSettings) -> RemoteSettings:
         message = "`ahead` counts from 0, `at_once` and attempts from 1, and a deadline is more than 0 seconds"
         raise UsageError(Diagnostic("E0851", message, None))
     return settings
+
+
+def _is_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False

@@ -87,12 +87,12 @@ class Transport:
         try:
             async with asyncio.timeout(deadline):
                 return await self._exchange(path, body, read)
-        except (http.ConnectError, http.ConnectTimeout) as error:
+        except (http.ConnectError, http.ConnectTimeout, http.PoolTimeout) as error:
             raise Fault(f"{self._settings.base_url} cannot be reached: {self._clean(str(error))}", outcome="no connection",
                         again=Again.SAFE) from None
         except (http.TimeoutException, TimeoutError):
             raise Fault(f"the server has not answered within {deadline:g} s", outcome="deadline", again=Again.BILLED) from None
-        except http.TransportError as error:
+        except http.RequestError as error:
             raise self._lost(error) from None
 
     async def _exchange(self, path: str, body: Mapping[str, Any], read: Read) -> Answer:
@@ -114,7 +114,7 @@ class Transport:
                 yield chunk
         except self._http.TimeoutException:
             raise
-        except self._http.TransportError as error:
+        except self._http.RequestError as error:
             raise self._lost(error) from None
 
     def _lost(self, error: Exception) -> Fault:

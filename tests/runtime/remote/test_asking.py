@@ -8,7 +8,7 @@ from lmc.diagnostics import LmcError
 from lmc.runtime.remote.conversation import Conversation, Turn, conversation, remote_vocabulary
 from lmc.runtime.remote.settings import Patience, RemoteSettings
 from lmc.runtime.remote.transport import address
-from tests.runtime.remote.fake_server import USAGE, Events, Status, chat
+from tests.runtime.remote.fake_server import USAGE, Events, Status, chat, text
 from tests.runtime.remote.remote_runs import KEY, program_at, run_remote
 
 
@@ -228,21 +228,23 @@ WRITTEN = "name: Ada\nhome: London\nborn: 1815\nlives: no\nwork: engines\n"
 def _model(predicts: bool):
     """A model that goes on with the text; it writes the literals, or other ones, where it is not stopped."""
     def reply(asked):
-        begun = asked.body["messages"][-1]["content"]
+        raw = asked.body.get("prompt")
+        begun = raw.removeprefix("Who?\n") if raw is not None else asked.body["messages"][-1]["content"]
         rest = WRITTEN[len(begun):]
         stops = asked.body.get("stop")
         said = rest.split("\n")[0] if stops else rest if predicts else rest.split("\n")[0] + "\nand so on"
-        return chat(said)
+        return chat(said) if raw is None else text(said)
 
     return reply
 
 
+@pytest.mark.parametrize("backend", ["vllm", "openai", "raw"])
 @pytest.mark.parametrize("predicts", [True, False])
 @pytest.mark.parametrize("ahead, calls", [(0, (5, 5)), (64, (1, 5)), (10, (5, 5))])
-def test_five_holes(tmp_path, predicts, ahead, calls):
+def test_five_holes(tmp_path, predicts, ahead, calls, backend):
     """Case I-04: one request where the model predicts the literals, never more than without, and the same text."""
-    program = program_at(SPECULATED, tmp_path)
-    ended = run_remote(program, _model(predicts), ahead=ahead, backend="vllm")
+    raw = SPECULATED.replace('user: "Who?"', 'raw: "Who?\\n"').replace("assistant:", "raw:") if backend == "raw" else SPECULATED
+    ended = run_remote(program_at(raw, tmp_path), _model(predicts), ahead=ahead, backend="openai" if backend == "raw" else backend)
     assert ended.value == "Ada,London,1815,no,engines"
     assert len(ended.requests) == len(ended.report.attempts) == calls[not predicts]
     assert ended.report.calls == 5

@@ -115,13 +115,15 @@ def test_a_module_from_python_shares_its_server(path):
         with lmc.load(path, **settings) as module:
             facts = module.fact.batch([{"topic": t} for t in ("tea", "sky", "sea")])
             assert [f.about for f in facts] == ["tea"] * 3
-            assert len(module.report.attempts) == 3 and "up to 3 times" in str(module.fact.plan(topic="tea"))
+            assert module.report.network.requests == 3 and module.report.network.prompt == 30
+            assert len(module.report.attempts) == 1 and "up to 3 times" in str(module.fact.plan(topic="tea"))
         assert server.connections <= 2 and "authorization" not in server.requests[0].headers
 
 
 @pytest.mark.parametrize("given, message", [
     ({"backend": "opanai", "base_url": "http://h"}, "the backend is 'opanai'"), ({"backend": "openai"}, "needs the address"),
     ({"base_url": "http://h"}, "no server is asked"), ({"backend": "openai", "base_url": "h:80"}, "no address"),
+    ({"backend": "openai", "base_url": "http://h:99999"}, "no address"),
     ({"backend": "openai", "base_url": "http://u:p@h"}, "holds a name or password"),
     ({"backend": "openai", "base_url": "http://h", "network": {"deadlin": 1}}, "no setting `deadlin`"),
     ({"backend": "openai", "base_url": "http://h", "network": {"deadline": 0}}, "more than 0 seconds"),

@@ -112,6 +112,12 @@ def test_an_answer_that_is_not_whole_is_an_error(tmp_path, reply, message):
     assert ended.error.kind == "model"
 
 
+def test_a_key_that_is_refused_says_where_keys_come_from(tmp_path):
+    program = program_at('def f() -> str:\n    user: "Hi"\n    assistant: a = gen(max_tokens=5)\n    return a', tmp_path)
+    ended = run_remote(program, [Status(401, body={"message": "bad key"})])
+    assert "status 401: bad key" in str(ended.error) and "--key-env" in str(ended.error) and len(ended.requests) == 1
+
+
 def test_what_came_before_an_error_is_told(tmp_path):
     program = program_at('def f() -> str:\n    user: "Hi"\n    assistant: a = gen(max_tokens=5)\n    return a', tmp_path)
     ended = run_remote(program, [chat("par", "tial", finish=None, usage=None, done=False)])
