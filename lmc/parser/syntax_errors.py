@@ -209,6 +209,18 @@ def _reserved_target(failure: Failure) -> Finding | None:
 # --------------------------------------------------------------- expressions
 
 
+def _inside_a_pattern(failure: Failure) -> Finding | None:
+    """`case T("a")`, `case T(x=1)`, `case T(U(y))`: a pattern names fields and looks no deeper."""
+    found = failure.found
+    if failure.first != "case" or not failure.opener or found is None:
+        return None
+    if not (found.is_string or found.text[0].isdigit() or found.text in ("(", "[", "{", "-", "|")):
+        return None
+    return Finding("E0115", f"a pattern only names the fields of a record, found {_name(found)}", (found.start, found.end),
+                   "expected a name",
+                   "give the field a name, `case T(x):`, and look at it in the block: `if x == …:`, or another `match x:`")
+
+
 def _pattern(failure: Failure) -> Finding | None:
     if failure.first != "case" or not {"STRING", "MINUS", "NAME"} <= failure.expected or "LPAR" in failure.expected:
         return None
@@ -358,6 +370,7 @@ def _expected(terminals: frozenset[str]) -> str:
 RULES: tuple[Callable[[Failure], Finding | None], ...] = (
     _unexpected_indent, _missing_block, _wrong_line, _bare_except, _try_without_except, _stray_clause, _item_word_inside,
     _statement_at_top, _reserved_target,
-    _missing_colon, _pattern, _adjacent_strings, _comprehension, _braces, _last_comma, _tuple, _missing_comma, _declaration,
+    _missing_colon, _inside_a_pattern, _pattern, _adjacent_strings, _comprehension, _braces, _last_comma, _tuple, _missing_comma,
+    _declaration,
     _missing_value, _anything,
 )
