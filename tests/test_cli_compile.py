@@ -49,6 +49,13 @@ def test_print_after_all_and_one(program, capsys):
     assert len(one) == 1 and len(everything) > 2 and one.items() <= everything.items()
 
 
+@pytest.mark.parametrize("options", [["-O1", "--print-after=hoist_prefix"], ["--target=api", "--print-after=lifetimes"], ["--print-after=reorder"]])
+def test_a_pass_that_does_not_run_is_said_not_to(program, capsys, options):
+    assert run_command(["compile", program, "--emit-ir", *options]) == 0
+    name = options[-1].partition("=")[2]
+    assert capsys.readouterr().err == f"; {name} did not run: it is not among the passes of this level and target\n"
+
+
 def test_passes_are_chosen_by_name(program, capsys):
     assert run_command(["compile", program, "--emit-ir", "--passes=merge_text"]) == 0
     merged = capsys.readouterr().out

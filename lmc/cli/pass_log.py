@@ -56,7 +56,9 @@ class PassLog:
         self._last = time.perf_counter()
 
     def show(self) -> None:
-        """The table, where it was asked for."""
+        """The table, where it was asked for; and that nothing was printed, where a pass was asked for that did not run."""
+        if self._print_after not in (None, "all", "changed", *(name for name, _, _ in self._rows)):
+            click.echo(f"; {self._print_after} did not run: it is not among the passes of this level and target", err=True)
         if not (self._timed or self._counted):
             return
         click.echo(f"{'pass':<20}" + self._timed * f"{'ms':>9}" + self._counted * f"{'ops':>8}", err=True)
