@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from itertools import islice
 from pathlib import Path
 
@@ -188,3 +189,18 @@ def test_the_page_lists_what_there_is():
     listed = re.findall(r"^\| `(\w+)` \| `(\w+)\.lmp` \|.*\| (\d+) \|$", page, re.MULTILINE)
     assert listed == [(workload.name, workload.program, str(workload.full)) for workload in WORKLOADS]
     assert set(re.findall(r"^\| `(\w+\.jsonl)` \|", page, re.MULTILINE)) == {path.name for path in SAMPLE.folder.iterdir()}
+
+
+COMMANDS = [shlex.split(line[1:]) for path in sorted(EXAMPLES.glob("*.lmp")) for line in path.read_text(encoding="utf-8").splitlines()
+            if line.startswith("#   lmc ")]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[2].rpartition("/")[2] if words[1] == "run" else words[-1])
+def test_commands_in_the_programs(words, monkeypatch, capsys):
+    """What a program's first lines say can be typed."""
+    monkeypatch.chdir(EXAMPLES.parent.parent)
+    assert len(COMMANDS) == len(list(EXAMPLES.glob("*.lmp")))
+    if words[1] == "run":
+        assert run_command([*words[1:], "--dry", "--quiet"]) == 0
+    else:
+        assert words[:4] == ["lmc", "bench", "workloads", "--only"] and set(words[4::2]) <= set(BY_NAME)
