@@ -243,7 +243,9 @@ def _tuple(failure: Failure) -> Finding | None:
         return None
     if failure.opener and failure.opener.text != "(":
         return None
+    asserted = failure.first == "assert" and failure.pieces[1].text == "("
     return Finding("E0119", "there are no tuples", (found.start, found.end), "a `,` cannot stand here",
+                   "write `assert condition, \"message\"`, without brackets around both" if asserted else
                    "make a list, `[a, b]`, or a record; one name is assigned at a time")
 
 
@@ -266,8 +268,9 @@ def _comprehension(failure: Failure) -> Finding | None:
     if failure.found is None or failure.found.text != "for" or failure.opener is None:
         return None
     place = (failure.found.start, failure.found.end)
+    instead = "a dict is filled in a loop, `d[key] = value`" if failure.opener.text == "{" else "in a call, `f([… for … in …])`"
     return Finding("E0105", f"a comprehension in `{failure.opener.text}`", place, "only lists have comprehensions",
-                   "write `[… for … in …]`; in a call, `f([… for … in …])`")
+                   f"write `[… for … in …]`; {instead}")
 
 
 def _missing_comma(failure: Failure) -> Finding | None:

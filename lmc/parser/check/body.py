@@ -21,7 +21,7 @@ from lmc.parser.check.relations import (
 )
 from lmc.parser.check.scope import FileScope
 from lmc.parser.check.suggest import nearest
-from lmc.types import FLOAT, IntT, ListT, LiteralT, StrT, Type, base_type
+from lmc.types import FLOAT, NONE, IntT, ListT, LiteralT, StrT, Type, base_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +226,8 @@ def mismatch_help(found: Type, wanted: Type, expr: ast.Expr) -> str | None:
         return f"write `{value}` without quotes"
     if value is not None:
         return f'write `"{value}"`' if isinstance(base_type(wanted), StrT) and not isinstance(value, str) else None
+    if found == NONE:
+        return f"where there may be no value the type is `{type_text(wanted)} | None`"
     if isinstance(found, ListT) and isinstance(wanted, ListT) and is_int(found.element) and wanted.element == FLOAT:
         return "write `[float(x) for x in xs]`"
     if strip_optional(found) != found and assignable(strip_optional(found), wanted):

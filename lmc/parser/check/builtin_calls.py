@@ -48,7 +48,8 @@ def _arguments(body: Body, call: ast.Call, name: str) -> Args | None:
     if not signature.repeats:
         return match_arguments(body, call, name, signature.names, signature.names[: signature.required])
     if call.keywords:
-        body.facts.error("E0303", f"`{name}` takes no named arguments", call.keywords[0].name, "unknown name")
+        body.facts.error("E0303", f"`{name}` takes no named arguments", call.keywords[0].name, "unknown name",
+                         "it shows its arguments with spaces between them, on a line of their own" if name == "print" else None)
         return None
     if len(call.args) < signature.required:
         body.facts.error("E0305", f"`{name}` needs an argument", call, "missing argument")
