@@ -1,4 +1,5 @@
-"""Case H-07: generations that look alike are merged, or answered from a cache, so that eight samples become one.
+"""Case H-07: generations that look alike are merged, or answered from a cache, so that eight samples become one; and H-01: a seed is
+ignored in company.
 
 Here none is ever merged: each asks the engine, with a seed of its own where it draws without one.
 """
@@ -6,7 +7,9 @@ Here none is ever merged: each asks the engine, with a seed of its own where it 
 import pytest
 
 from lmc.passes import passes_of
+from lmc.runtime.request import DoneEvent, GenerateRequest, Sampling
 from tests.runtime.programs import dry_session, program_of, run
+from tests.runtime.test_random_driver import make_engine, run_alone
 
 LOOP = '''
 def one() -> str:
@@ -84,3 +87,24 @@ def test_generations_that_differ_in_an_option_stay_apart(tmp_path):
     assert optimised == plain and calls == 6 and {r.sampling.seed for r in requests} == {r.sampling.seed for r in asked}
     # Equal in all, the seed included: these two may be one request, and must be one text.
     assert plain[4] == plain[5]
+
+
+def test_h01_a_seeded_sample_is_the_same_after_a_retraction():
+    """Greedy, seeded and unseeded neighbours in a pool in which they do not all fit."""
+    requests = [GenerateRequest((i % 2, 1, 0), 60, ignore_eos=True, sampling=Sampling(temperature=[0.0, 0.8][i % 2], seed=i)) for i in range(8)]
+    engine = make_engine(100, max_batch_tokens=16)
+    tickets = [engine.submit(request) for request in requests]
+    ids = {}
+    while engine.busy:
+        for request in engine._scheduler.waiting:  # as if answers were said to be short, so that too many begin
+            request.most = len(request.ids) + 1
+        ids |= {event.ticket: event.result.ids for event in engine.step() if isinstance(event, DoneEvent)}
+    assert engine.stats.retractions > 4
+    assert [ids[ticket] for ticket in tickets] == [run_alone(request).ids for request in requests]
+
+
+def test_h01_branches_of_a_seeded_fork_differ_and_repeat(tmp_path):
+    text = FORK.format(t="0.8")
+    words, requests, _ = samples(text, tmp_path, passes_of(2), 11)
+    assert words == samples(text, tmp_path, (), 11)[0] != samples(text, tmp_path, (), 12)[0]
+    assert words[0] != words[3] and len({request.sampling.seed for request in requests}) == 8

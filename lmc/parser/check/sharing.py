@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from lmc.parser import ast
 from lmc.parser.check.body import Body
-from lmc.parser.check.model import LocalSymbol
+from lmc.parser.check.model import ExternSymbol, LocalSymbol
 
 #: Characters of constant text, about forty tokens: below that, computing them again costs less than a warning.
 _LONG = 200
@@ -21,7 +21,7 @@ _LONG = 200
 def warn_about_sharing(body: Body, statements: tuple[ast.Stmt, ...]) -> None:
     """Warn at the first hole whose value varies, where one piece of long constant text follows it."""
     varying: ast.Hole | None = None
-    for part in _parts(statements):
+    for part in _parts(body, statements):
         if isinstance(part, ast.Hole):
             if varying is None and _varies(body, part.value):
                 varying = part
@@ -32,16 +32,16 @@ def warn_about_sharing(body: Body, statements: tuple[ast.Stmt, ...]) -> None:
             return
 
 
-def _parts(statements: tuple[ast.Stmt, ...]) -> Iterator[ast.TextPiece | ast.Hole]:
+def _parts(body: Body, statements: tuple[ast.Stmt, ...]) -> Iterator[ast.TextPiece | ast.Hole]:
     """The text said in a row, up to the first statement that is no text, or the first generation."""
     for statement in statements:
         if isinstance(statement, ast.RoleBlock):
-            yield from _parts(statement.body)
+            yield from _parts(body, statement.body)
             if not all(_plain(inner) for inner in statement.body):
                 return
         elif _plain(statement):
             yield from statement.value.parts
-        elif not isinstance(statement, ast.Assign) or isinstance(statement.value, ast.Call):
+        elif not isinstance(statement, ast.Assign) or isinstance(statement.value, ast.Call) and not _asks_host(body, statement.value):
             return
 
 
@@ -57,4 +57,10 @@ def _generates(call: ast.Call) -> bool:
 
 
 def _varies(body: Body, expr: ast.Expr) -> bool:
-    return any(isinstance(body.facts.symbols.get(node), LocalSymbol) for node in ast.walk(expr) if isinstance(node, ast.Name))
+    symbols = (body.facts.symbols.get(node) for node in ast.walk(expr) if isinstance(node, ast.Name))
+    return any(isinstance(symbol, (LocalSymbol, ExternSymbol)) for symbol in symbols)
+
+
+def _asks_host(body: Body, call: ast.Call) -> bool:
+    """A call of an extern, such as a clock: it says nothing, and gives another value each time."""
+    return isinstance(body.facts.symbols.get(call.function), ExternSymbol)
