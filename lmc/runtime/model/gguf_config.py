@@ -48,25 +48,30 @@ def generation_config(file: GgufFile) -> dict[str, Any]:
     """What ends a text."""
     ids = _special_ids(file)
     ends = [ids["eos_token_id"]]
+    if "tokenizer.ggml.eot_token_id" in file.metadata:
+        ends.append(int(file.number("tokenizer.ggml.eot_token_id")))
     # The end token closes a turn; a plain text ends with the end-of-text token, which the file does not declare as an end.
     tokens = file.list("tokenizer.ggml.tokens")
-    if "<|endoftext|>" in tokens and tokens.index("<|endoftext|>") not in ends:
+    if "<|endoftext|>" in tokens:
         ends.append(tokens.index("<|endoftext|>"))
-    return {**ids, "eos_token_id": ends}
+    return {**ids, "eos_token_id": list(dict.fromkeys(ends))}
 
 
 def tokenizer_config(file: GgufFile) -> dict[str, Any]:
     """Special tokens by name, and the template of a chat."""
     tokens = file.list("tokenizer.ggml.tokens")
+    template = file.metadata.get("tokenizer.chat_template")
+    # Where a file of Llama 3 does not say it, its texts begin with the begin token all the same.
+    begins = file.metadata.get("tokenizer.ggml.add_bos_token", file.text("tokenizer.ggml.pre") == "llama-bpe")
     ids = {**_special_ids(file), "unk_token_id": file.metadata.get("tokenizer.ggml.unknown_token_id")}
     return {
         # The class that takes tokenizer.json as it is; a named one would build its own pre-tokenizer.
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "add_bos_token": bool(file.metadata.get("tokenizer.ggml.add_bos_token", False)),
+        "add_bos_token": bool(begins),
         **{name.removesuffix("_id"): tokens[id] for name, id in ids.items() if id is not None},
         "clean_up_tokenization_spaces": False,
         "model_max_length": _number(file, "context_length"),
-        "chat_template": file.text("tokenizer.chat_template"),
+        **({} if template is None else {"chat_template": template}),
     }
 
 

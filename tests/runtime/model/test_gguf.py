@@ -13,6 +13,7 @@ from lmc.diagnostics import LmcError
 from lmc.runtime.model.convert import build_tokenizer, write_folder
 from lmc.runtime.model.folder import check_folder
 from lmc.runtime.model.gguf import GgufTensor, dequantise, named_weights, open_gguf
+from lmc.runtime.model.gguf_config import generation_config, tokenizer_config
 from lmc.runtime.model.load import load_model
 from lmc.runtime.tokenizer import load_tokenizer
 from tests.runtime.model.tiny import reference_logits, whole
@@ -108,6 +109,12 @@ def test_llama_3_takes_digits_by_threes_and_whole_pieces_first(tmp_path):
     pieces = [piece for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str("I'LL pay 12345 euros!\n\n x")]
     assert pieces == ["I", "'LL", "Ġpay", "Ġ", "123", "45", "Ġeuros", "!ĊĊ", "Ġx"]
     assert tokenizer.model.ignore_merges
+
+
+def test_llama_3_begins_a_text_and_ends_a_turn(tmp_path):
+    file = open_gguf(write_gguf(tmp_path / "m.gguf", pre="llama-bpe", eot=1))
+    assert tokenizer_config(file)["add_bos_token"] is True
+    assert generation_config(file)["eos_token_id"] == [2, 1, 0]
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,9 @@ def vocabulary() -> list[str]:
     return [*CONTROL, *sorted(pre_tokenizers.ByteLevel.alphabet()), "ĊĊ", "ĠĠ"]
 
 
-def write_gguf(path: Path, *, family: str = "llama", pre: str = "smollm", extra: str | None = None, **entries: object) -> Path:
-    """pre: the rule that splits text; extra: the name of one more tensor; entries: further metadata of the family."""
+def write_gguf(path: Path, *, family: str = "llama", pre: str = "smollm", extra: str | None = None, eot: int | None = None,
+               **entries: object) -> Path:
+    """pre: the rule that splits text; extra: the name of one more tensor; eot: what ends a turn; entries: metadata of the family."""
     writer = gguf.GGUFWriter(path, family)
     for name, value in entries.items():
         writer.add_string(name, value) if isinstance(value, str) else writer.add_uint32(f"{family}.{name}", value)
@@ -59,7 +60,10 @@ def write_gguf(path: Path, *, family: str = "llama", pre: str = "smollm", extra:
     writer.add_token_merges(["Ċ Ċ", "Ġ Ġ"])
     for name, id in (("bos", 1), ("eos", 2), ("unk", 0), ("pad", 2)):
         getattr(writer, f"add_{name}_token_id")(id)
-    writer.add_add_bos_token(False)
+    if eot is not None:
+        writer.add_eot_token_id(eot)
+    if pre != "llama-bpe":
+        writer.add_add_bos_token(False)
     writer.add_chat_template(CHATML)
     rng = np.random.default_rng(7)
     for name, (shape, kind) in {**shapes(family), **({extra: ((HIDDEN,), KIND.F32)} if extra else {})}.items():
