@@ -11,7 +11,6 @@ the order of requests decides what is still there.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,6 +68,9 @@ def ablation_table(names: tuple[str, ...], settings: dict[str, Any], rows: int) 
 
 def run_once(program: Program, workload: Ablated, settings: dict[str, Any], rows: int) -> Outcome:
     """All rows on a fresh engine."""
+    # It takes long to import, and every command reads this file.
+    import asyncio
+
     from lmc.runtime.open_session import open_session
 
     session = open_session(**settings)

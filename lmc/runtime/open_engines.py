@@ -15,10 +15,13 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lmc.runtime.loop_thread import LoopThread
-from lmc.runtime.open_session import Opened, open_session
+from lmc.runtime.open_session import open_session
+
+if TYPE_CHECKING:
+    from lmc.runtime.open_session import Opened
 
 
 @dataclass(slots=True, eq=False)

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lmc.diagnostics import Diagnostic, UsageError, render
 from lmc.runtime.ablation import check_policy, check_without
-from lmc.runtime.dry import DryModel, dry_tokenizer
+from lmc.runtime.dry_text import dry_tokenizer
 from lmc.runtime.kernel_names import check_kernels
 from lmc.runtime.memory import default_slots
 from lmc.runtime.model.progress import Progress, silent
 from lmc.runtime.options import check_jump
 from lmc.runtime.remote.session import RemoteSession
 from lmc.runtime.remote.settings import RemoteSettings
-from lmc.runtime.session import Session
 from lmc.runtime.template import dry_template
 
-Opened = Session | RemoteSession
+if TYPE_CHECKING:
+    from lmc.runtime.session import Session
+
+    Opened = Session | RemoteSession
 
 # The stand-in's slots hold two numbers each: this is enough for thousands of branches.
 _DRY_SLOTS = 1 << 18
@@ -36,7 +38,7 @@ def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "fl
                  say: Callable[[str], None] | None = None, remote: RemoteSettings | None = None) -> Opened:
     """Open a model and start its engine.  Weights are read when something is first computed.
 
-    model: a short name, a folder or a hub id; cache: where fetched models, masks of constraints and native kernels are kept;
+    model: a short name, a folder, a GGUF file or a hub id; cache: where fetched models, masks of constraints and native kernels are kept;
     kernels: what computes, see `load_model`;
     pool_tokens: size of the key-value pool; policy, without: the order of admission, and what to leave out (`ablation.py`);
     jump: what is done with forced text ("exact", "canonical" or "off"); progress: shown while fetching; say: told the size of the pool;
@@ -59,6 +61,10 @@ def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "fl
 
 
 def _open_stand_in(pool_tokens: int | None, engine: dict[str, Any]) -> Session:
+    # What computes takes long to import, and a model behind a server needs none of it.
+    from lmc.runtime.dry import DryModel
+    from lmc.runtime.session import Session
+
     tokenizer = dry_tokenizer()
     return Session(DryModel(tokenizer), tokenizer, dry_template(tokenizer), slots=pool_tokens or _DRY_SLOTS,
                    name="the stand-in model", **engine)
@@ -70,6 +76,7 @@ def _open_model(model: str, cache: Path, dtype: str, kernels: str, deterministic
     from lmc.runtime.model.lazy import lazy_model
     from lmc.runtime.model.load import load_model
     from lmc.runtime.model.registry import resolve_model
+    from lmc.runtime.session import Session
     from lmc.runtime.template import load_template
     from lmc.runtime.tokenizer import load_tokenizer
 

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,3 +138,11 @@ def test_wrong_settings(path, given, message):
 def test_a_model_must_be_named(path, capsys):
     assert run_command(["run", str(path), "--topic", "tea", "--backend", "vllm", "--base-url", "http://127.0.0.1:1"]) == 2
     assert "which model of http://127.0.0.1:1 is not said" in capsys.readouterr().err
+
+
+def test_what_computes_is_not_imported_for_a_server(path):
+    script = ("import sys, lmc\n"
+              "with lmc.load(sys.argv[1], backend='openai', base_url='http://127.0.0.1:1', model='m', network={'attempts': 1}) as m:\n"
+              "    try: m.fact(topic='tea')\n    except lmc.RunError as error: print(error.kind, 'torch' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True)
+    assert done.stdout == "model False\n", done.stderr
