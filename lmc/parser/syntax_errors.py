@@ -206,6 +206,31 @@ def _reserved_target(failure: Failure) -> Finding | None:
                    f"choose another name, for instance `{before.text}_`")
 
 
+_OTHER_ROLES = {"human": "user", "ai": "assistant", "bot": "assistant", "model": "assistant", "developer": "system",
+                "instructions": "system", "tool": "user", "function": "user", "prompt": "user", "text": "raw"}
+
+
+def _other_role(failure: Failure) -> Finding | None:
+    """`human: "hi"`, and a block under `human:`."""
+    role = _OTHER_ROLES.get(failure.first)
+    if role is None or failure.found is not None or failure.second != ":":
+        return None
+    if len(failure.pieces) > 2 and not failure.pieces[2].is_string:
+        return None
+    first = failure.pieces[0]
+    return Finding("E0102", f"there is no role `{first.text}`", (first.start, first.end), "not a role",
+                   f"write `{role}:`; the roles are `system`, `user`, `assistant` and `raw`")
+
+
+def _turn_as_a_value(failure: Failure) -> Finding | None:
+    """`x = assistant: gen()`"""
+    found, before = failure.found, failure.before
+    if found is None or before is None or found.text != ":" or before.text not in words.ROLES or failure.index < 2 or failure.opener:
+        return None
+    return Finding("E0101", f"`{before.text}:` is a turn, not a value", (before.start, found.end), "a turn cannot stand here",
+                   f"assign inside the turn: `{before.text}: name = …`")
+
+
 # --------------------------------------------------------------- expressions
 
 
@@ -372,7 +397,7 @@ def _expected(terminals: frozenset[str]) -> str:
 
 RULES: tuple[Callable[[Failure], Finding | None], ...] = (
     _unexpected_indent, _missing_block, _wrong_line, _bare_except, _try_without_except, _stray_clause, _item_word_inside,
-    _statement_at_top, _reserved_target,
+    _statement_at_top, _turn_as_a_value, _reserved_target, _other_role,
     _missing_colon, _inside_a_pattern, _pattern, _adjacent_strings, _comprehension, _braces, _last_comma, _tuple, _missing_comma,
     _declaration,
     _missing_value, _anything,

@@ -16,7 +16,8 @@ from lmc.parser.check.model import (
 from lmc.parser.check.scope import BrokenSymbol
 from lmc.parser.check.suggest import nearest
 
-#: Python's own names that people reach for.
+_GEN = "the model writes with `gen(…)`, in `assistant:` or `raw:`"
+#: Names that people reach for, most of them Python's.
 _PYTHON = {
     "open": "declare an `extern def` and bind it in Python", "isinstance": "use `match`",
     "any": "write the loop, or count: `len([x for x in xs if …]) > 0`",
@@ -25,6 +26,7 @@ _PYTHON = {
     "reversed": "use `xs[::-1]`", "list": "use a comprehension or `[…]`", "dict": "use `{\"key\": value}`", "set": "use a list",
     "tuple": "use a list", "self": "there are no classes; pass a value", "repr": "use `json(x)`", "type": "use `match`",
     "format": "put the value into text: `\"${x}\"`", "true": "`True`", "false": "`False`", "null": "`None`", "none": "`None`",
+    "generate": _GEN, "complete": _GEN, "completion": _GEN, "llm": _GEN, "chat": _GEN,
     "re": "use `findall(regex, s)` or `matches(regex, s)`", "os": "declare an `extern def` and bind it in Python",
 }
 
