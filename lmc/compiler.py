@@ -87,5 +87,5 @@ def lower_program(checked: Checked) -> Module:
 
 def _too_deep(path: str, checked: Checked) -> CompileError:
     message = f"an expression or block of `{path}` is nested too deeply to compile"
-    diagnostic = Diagnostic("E0901", message, None, help="bind inner parts to names, or move them into a `def`")
+    diagnostic = Diagnostic("E0015", message, None, help="bind inner parts to names, or move them into a `def`")
     return CompileError(diagnostic, checked.sources)
