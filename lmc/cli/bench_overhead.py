@@ -11,7 +11,6 @@ Processor time of the engine's thread less the model's, and of the event loop's 
 
 from __future__ import annotations
 
-import asyncio
 import resource
 import time
 from collections.abc import Iterator
@@ -71,6 +70,9 @@ class Overhead:
 
 def measure(instances: int, batch: int, slots: int) -> Overhead:
     """Run so many instances, `batch` at a time, with a pool of `slots` tokens."""
+    # Every command reads this file.
+    import asyncio
+
     from lmc.runtime.dry import DryModel, dry_tokenizer
     from lmc.runtime.session import Session
     from lmc.runtime.template import dry_template
@@ -100,6 +102,8 @@ def overhead_lines(found: Overhead, batch: int) -> Iterator[str]:
 
 async def _run(session: Session, instances: int, batch: int) -> float:
     """The processor time of this thread, less what compiling and making texts takes."""
+    import asyncio
+
     from lmc.compiler import compile_file
     from lmc.runtime.host import bind_externs
     from lmc.runtime.machine import Machine

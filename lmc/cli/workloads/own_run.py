@@ -7,7 +7,6 @@ Each run opens the model anew, so that nothing of another workload is in its cac
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -45,6 +44,9 @@ class Lmc:
 
     def run(self, workload: Workload, rows: Sequence[Row], data: Data) -> Outcome:
         """Raises `CompileError` where the program has faults, and `UsageError` where the model cannot be opened."""
+        # Every command reads this file.
+        import asyncio
+
         return asyncio.run(self._run(workload, rows, data))
 
     def close(self) -> None:
