@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Mapping[str, Callable[..., Any]] | None = None,
          dry: bool = False, dtype: str = "float32", kernels: str = "auto", deterministic: bool = False, pool_tokens: int | None = None,
-         jump: str = "exact", policy: str = "lpm", without: Iterable[str] = (), seed: int | None = None,
-         sampling: Mapping[str, Any] | None = None, max_calls: int | None = None, max_tokens: int | None = None,
+         pool_bytes: int | str | None = None, jump: str = "exact", policy: str = "lpm", without: Iterable[str] = (),
+         seed: int | None = None, sampling: Mapping[str, Any] | None = None, max_calls: int | None = None, max_tokens: int | None = None,
          print: Callable[[str], None] | None = None, stream: Callable[[str], None] | None = None,
          input: Callable[[str], str] | None = None, level: int = DEFAULT_LEVEL, cache: str | os.PathLike[str] | None = None,
          roots: Iterable[str | os.PathLike[str]] = (), backend: str = "local", base_url: str | None = None,
@@ -53,6 +53,7 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     externs: a Python function for each `extern` that the program declares
     dry: answer from a stand-in model that needs no files
     dtype, kernels: "float32" or "bfloat16"; "auto", "native", "native:LEVEL" or "torch" (docs/kernels.md)
+    pool_tokens, pool_bytes: size of the key-value pool, one of both; bytes may be a text such as "2GiB"
     jump: how forced text is written: "exact" and "off" give the same text, "canonical" is fastest and may differ (docs/constraints.md)
     policy, without: the order in which requests start, and parts of the runtime to leave out, to measure them (docs/running.md)
     seed: the program seed; without it each call draws its own
@@ -70,11 +71,13 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     from lmc.runtime.instance import Budgets, RunOptions, Sinks
     from lmc.runtime.kernel_names import check_kernels
     from lmc.runtime.options import check_jump, check_overrides
+    from lmc.runtime.pool_size import pool_size
 
     left_out = tuple(without)
     check_jump(jump)
     check_kernels(kernels)
     check_policy(policy)
+    pool_size(pool_tokens, pool_bytes)
     check_without(left_out)
     remote = remote_of(backend, base_url, key_env, network or {})
     program = load_program(Path(path), level=level, roots=roots, target="local" if remote is None else "api")
@@ -84,8 +87,8 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     write = stream or _write
     sinks = Sinks(print or builtins.print, lambda path, text: write(text), input or builtins.input)
     settings = {"model": model or program.config.get("model", "default"), "dry": dry, "dtype": dtype, "kernels": kernels,
-                "deterministic": deterministic, "pool_tokens": pool_tokens, "jump": jump, "policy": policy, "without": left_out,
-                "cache": Path(cache) if cache is not None else cache_folder(), "remote": remote}
+                "deterministic": deterministic, "pool_tokens": pool_tokens, "pool_bytes": pool_bytes, "jump": jump, "policy": policy,
+                "without": left_out, "cache": Path(cache) if cache is not None else cache_folder(), "remote": remote}
     return Module(program, externs or {}, options, sinks, asks=input is not None, settings=settings)
 
 
@@ -224,7 +227,7 @@ class Module:
         if remote is not None:
             foreseer, target = open_remote_target(self._program, remote, self._settings["model"])
             return foresee(self._program, foreseer, code.name, args, self._options, target)
-        names = ("model", "cache", "dry", "dtype", "pool_tokens")
+        names = ("model", "cache", "dry", "dtype", "pool_tokens", "pool_bytes")
         foreseer, target = open_target(**{name: self._settings[name] for name in names})
         return foresee(self._program, foreseer, code.name, args, self._options, target)
 

@@ -22,7 +22,8 @@ class Forecast:
     def data(self, *, calls: bool = ...) -> dict[str, Any]: ...
 
 def load(path: str | os.PathLike[str], *, model: str | None = ..., externs: Mapping[str, Callable[..., Any]] | None = ...,
-         dry: bool = ..., dtype: str = ..., kernels: str = ..., deterministic: bool = ..., pool_tokens: int | None = ..., jump: str = ...,
+         dry: bool = ..., dtype: str = ..., kernels: str = ..., deterministic: bool = ..., pool_tokens: int | None = ...,
+         pool_bytes: int | str | None = ..., jump: str = ...,
          policy: str = ..., without: Iterable[str] = ...,
          seed: int | None = ..., sampling: Mapping[str, Any] | None = ..., max_calls: int | None = ..., max_tokens: int | None = ...,
          print: Callable[[str], None] | None = ..., stream: Callable[[str], None] | None = ...,

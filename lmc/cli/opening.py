@@ -37,6 +37,7 @@ def model_options() -> list[click.Parameter]:
         click.Option(["--deterministic"], is_flag=True, help="The same bits whatever else runs."),
         click.Option(["--pool-tokens"], type=click.IntRange(2), metavar="N",
                      help="Size of the key-value pool. Default: a quarter of the free memory."),
+        click.Option(["--pool-bytes"], metavar="SIZE", help="The same in memory, such as 512MiB or 2GiB."),
         click.Option(["--jump"], type=click.Choice(["exact", "canonical", "off"]), default="exact",
                      help="How forced text is written: exact and off give the same text. Default: exact."),
         click.Option(["--policy"], type=click.Choice(["lpm", "dfs", "fcfs", "random"]), default="lpm",
@@ -107,7 +108,7 @@ async def opened_session(program: Program, given: Mapping[str, Any]) -> AsyncIte
     session = await call_in_daemon(_open, {
         "model": given["model"] or program.config.get("model", "default"), "cache": cache_folder(), "dry": given["dry"],
         "dtype": given["dtype"], "kernels": given["kernels"], "deterministic": given["deterministic"], "pool_tokens": given["pool_tokens"],
-        "jump": given["jump"], "policy": given["policy"], "without": given["without"],
+        "pool_bytes": given["pool_bytes"], "jump": given["jump"], "policy": given["policy"], "without": given["without"],
         "remote": remote,
     }, given["quiet"])
     try:

@@ -52,7 +52,8 @@ def plan_function(program: Program, name: str, args: tuple[Any, ...] | None, giv
     bar = ProgressBar(sys.stderr)
     try:
         foreseer, target = open_target(model, cache_folder(), dry=given["dry"], dtype=given.get("dtype", "float32"),
-                                       pool_tokens=given.get("pool_tokens"), progress=silent if given.get("quiet") else bar)
+                                       pool_tokens=given.get("pool_tokens"), pool_bytes=given.get("pool_bytes"),
+                                       progress=silent if given.get("quiet") else bar)
     finally:
         bar.close()
     return foresee(program, foreseer, name, args, run_options(given), target)

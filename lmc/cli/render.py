@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _HELP = "Show the prompts of a function up to where it needs the model."
 # What has no meaning where nothing is computed.
-_OF_WEIGHTS = ("dtype", "kernels", "deterministic", "pool_tokens", "jump", "policy", "without", *REMOTE)
+_OF_WEIGHTS = ("dtype", "kernels", "deterministic", "pool_tokens", "pool_bytes", "jump", "policy", "without", *REMOTE)
 
 
 @click.command("render", add_help_option=False, short_help="Show prompts.", help=_HELP,

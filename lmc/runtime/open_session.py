@@ -12,13 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmc.diagnostics import Diagnostic, UsageError, render
+from lmc.diagnostics import render
 from lmc.runtime.ablation import check_policy, check_without
 from lmc.runtime.dry_text import dry_tokenizer
 from lmc.runtime.kernel_names import check_kernels
 from lmc.runtime.memory import default_slots
 from lmc.runtime.model.progress import Progress, silent
 from lmc.runtime.options import check_jump
+from lmc.runtime.pool_size import PoolSize, pool_size
 from lmc.runtime.remote.session import RemoteSession
 from lmc.runtime.remote.settings import RemoteSettings
 from lmc.runtime.template import dry_template
@@ -33,44 +34,43 @@ _DRY_SLOTS = 1 << 18
 
 
 def open_session(*, model: str, cache: Path, dry: bool = False, dtype: str = "float32", kernels: str = "auto",
-                 deterministic: bool = False, pool_tokens: int | None = None, jump: str = "exact",
+                 deterministic: bool = False, pool_tokens: int | None = None, pool_bytes: int | str | None = None, jump: str = "exact",
                  policy: str = "lpm", without: tuple[str, ...] = (), progress: Progress = silent,
                  say: Callable[[str], None] | None = None, remote: RemoteSettings | None = None) -> Opened:
     """Open a model and start its engine.  Weights are read when something is first computed.
 
     model: a short name, a folder, a GGUF file or a hub id; cache: where fetched models, masks of constraints and native kernels are kept;
     kernels: what computes, see `load_model`;
-    pool_tokens: size of the key-value pool; policy, without: the order of admission, and what to leave out (`ablation.py`);
+    pool_tokens, pool_bytes: size of the key-value pool, one of both; policy, without: the order of admission, and what to leave out (`ablation.py`);
     jump: what is done with forced text ("exact", "canonical" or "off"); progress: shown while fetching; say: told the size of the pool;
     remote: the server that the model is behind; then nothing of the others counts
     Raises `UsageError` or `LmcError` naming the file or option at fault.
     """
     if remote is not None:
         return RemoteSession(remote, model)
-    if pool_tokens is not None and pool_tokens < 2:
-        message = f"the pool has {pool_tokens} tokens, expected at least 2"
-        raise UsageError(Diagnostic("E0851", message, None, help="left out, a quarter of the free memory is taken"))
+    size = pool_size(pool_tokens, pool_bytes)
     check_jump(jump)
     check_kernels(kernels)
     check_policy(policy)
     check_without(without)
     engine = {"jump": jump, "policy": policy, "without": without}
     if dry:
-        return _open_stand_in(pool_tokens, engine)
-    return _open_model(model, cache, dtype, kernels, deterministic, pool_tokens, engine, progress, say)
+        return _open_stand_in(size, engine)
+    return _open_model(model, cache, dtype, kernels, deterministic, size, engine, progress, say)
 
 
-def _open_stand_in(pool_tokens: int | None, engine: dict[str, Any]) -> Session:
+def _open_stand_in(size: PoolSize, engine: dict[str, Any]) -> Session:
     # What computes takes long to import, and a model behind a server needs none of it.
     from lmc.runtime.dry import DryModel
     from lmc.runtime.session import Session
 
     tokenizer = dry_tokenizer()
-    return Session(DryModel(tokenizer), tokenizer, dry_template(tokenizer), slots=pool_tokens or _DRY_SLOTS,
-                   name="the stand-in model", **engine)
+    opened = DryModel(tokenizer)
+    slots = size.slots(opened.slot_bytes(), lambda: _DRY_SLOTS)
+    return Session(opened, tokenizer, dry_template(tokenizer), slots=slots, name="the stand-in model", **engine)
 
 
-def _open_model(model: str, cache: Path, dtype: str, kernels: str, deterministic: bool, pool_tokens: int | None,
+def _open_model(model: str, cache: Path, dtype: str, kernels: str, deterministic: bool, size: PoolSize,
                 engine: dict[str, Any], progress: Progress, say: Callable[[str], None] | None) -> Session:
     # What reads model files is not needed by the stand-in, and takes long to import.
     from lmc.runtime.model.lazy import lazy_model
@@ -87,10 +87,10 @@ def _open_model(model: str, cache: Path, dtype: str, kernels: str, deterministic
     # A promise about bits is tried out at once, and that needs the weights.
     opened = load_model(folder, deterministic=True, **computing) if deterministic else lazy_model(folder, **computing)
     to_come = 0 if deterministic else opened.weight_bytes
-    slots = pool_tokens or default_slots(opened.slot_bytes(), opened.max_positions, reserved=to_come)
+    slots = size.slots(opened.slot_bytes(), lambda: default_slots(opened.slot_bytes(), opened.max_positions, reserved=to_come))
     if say is not None:
         for warning in template.warnings if template is not None else ():
             say(render(warning, None))
-        size = slots * opened.slot_bytes() / 2**20
-        say(f"pool of {slots:,} tokens ({size:,.0f} MiB), context {min(slots, opened.max_positions):,}")
+        taken = slots * opened.slot_bytes() / 2**20
+        say(f"pool of {slots:,} tokens ({taken:,.0f} MiB), context {min(slots, opened.max_positions):,}")
     return Session(opened, tokenizer, template, slots=slots, name=model, masks=cache / "masks", **engine)

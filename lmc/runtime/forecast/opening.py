@@ -15,6 +15,7 @@ from lmc.runtime.forecast.counts import Target
 from lmc.runtime.forecast.prompts import Foreseer
 from lmc.runtime.model.progress import Progress, silent
 from lmc.runtime.open_tokenizer import model_folder, open_tokenizer
+from lmc.runtime.pool_size import pool_size
 from lmc.runtime.remote.capabilities import CAPABILITIES
 from lmc.runtime.remote.conversation import remote_vocabulary
 from lmc.runtime.remote.fitting import emulations, remote_faults
@@ -26,8 +27,9 @@ _ITEM_BYTES = {"float32": 4, "bfloat16": 2}
 
 
 def open_target(model: str, cache: Path, *, dry: bool = False, dtype: str = "float32", pool_tokens: int | None = None,
-                progress: Progress = silent) -> tuple[Foreseer, Target]:
+                pool_bytes: int | str | None = None, progress: Progress = silent) -> tuple[Foreseer, Target]:
     """Arguments as in `open_session`.  Raises `UsageError` or `LmcError` naming the file at fault."""
+    size = pool_size(pool_tokens, pool_bytes)
     tokenizer, template = open_tokenizer(model, cache, dry=dry, progress=progress)
     if dry:
         name, slot_bytes, positions = "the stand-in model", DRY_SLOT_BYTES, DRY_POSITIONS
@@ -36,7 +38,7 @@ def open_target(model: str, cache: Path, *, dry: bool = False, dtype: str = "flo
 
         config = read_config(model_folder(model, cache, progress=progress))
         name, slot_bytes, positions = model, config.slot_bytes(_ITEM_BYTES[dtype]), config.max_positions
-    return Foreseer(tokenizer, template), Target(name, slot_bytes, min(positions, pool_tokens or positions))
+    return Foreseer(tokenizer, template), Target(name, slot_bytes, min(positions, size.slots(slot_bytes, lambda: positions)))
 
 
 def open_remote_target(program: Program, settings: RemoteSettings, model: str) -> tuple[Foreseer, Target]:
