@@ -45,6 +45,8 @@ class Fault(Exception):
                  raw: str | None = None):
         super().__init__(message)
         self.message, self.outcome, self.again, self.wait, self.broken, self.raw = message, outcome, again, wait, broken, raw
+        #: Whether text was handed on, which cannot be taken back.
+        self.shown = False
 
     @property
     def billed(self) -> str:
@@ -75,7 +77,7 @@ def next_wait(fault: Fault, patience: Patience, number: int, waited: float, jitt
     jitter: from 0 to 1, so that many do not come back at once
     """
     allowed = fault.again is Again.SAFE or fault.again is Again.BILLED and patience.repeat_billed
-    if not allowed or number >= patience.attempts:
+    if fault.shown or not allowed or number >= patience.attempts:
         return None
     back_off = min(_LONGEST_BACK_OFF, patience.first_wait * 2 ** (number - 1)) * (0.5 + jitter / 2)
     wait = fault.wait if fault.wait is not None else back_off

@@ -47,10 +47,7 @@ class Reading:
         except Fault as fault:
             if fault.outcome == DROPPED and self.answer.finish is not None:
                 return self._whole()  # only the count of tokens may be missing
-            # Text that was shown cannot be taken back, so nothing is tried again behind it.
-            fault.raw = self.answer.text or None
-            if self.shown:
-                fault.again = Again.NEVER
+            fault.raw, fault.shown = self.answer.text or None, bool(self.shown)
             raise
         return self._whole()
 

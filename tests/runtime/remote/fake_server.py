@@ -109,15 +109,15 @@ Script = Sequence[Reply] | Callable[[Asked], Reply]
 class FakeServer:
     """`script`: the replies in order, or what makes the reply to a request."""
 
-    def __init__(self, script: Script):
-        self._script = script
+    def __init__(self, script: Script, *, port: int = 0):
+        self._script, self._port = script, port
         self.requests: list[Asked] = []
         self.connections = 0
         self.open = 0
         self.most_at_once = self._at_once = 0
 
     async def __aenter__(self) -> FakeServer:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 

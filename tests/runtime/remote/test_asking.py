@@ -163,6 +163,7 @@ def test_select_by_the_log_probabilities_of_prompts(tmp_path):
 
 @pytest.mark.parametrize("body, message", [
     ('user: "x"\n    assistant: a = gen(top_k=5)', "`top_k` is not known to openai"),
+    ('user: "x"\n    assistant: a = gen(grammar="start: \\"a\\"")', "a lark grammar cannot be kept"),
     ('user: "x"\n    assistant: a = score(["a", "b"])', "`score` needs the log-probabilities"),
     ('user: "x"\n    assistant: a = select(["a", "b"], method="greedy_token")', "`greedy_token` needs the model's tokens"),
 ])

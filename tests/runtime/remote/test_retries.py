@@ -7,8 +7,11 @@ from dataclasses import replace
 import pytest
 
 from lmc.runtime.remote.faults import Again, Fault, asked_wait, next_wait
-from lmc.runtime.remote.settings import Patience, Prices
-from tests.runtime.remote.fake_server import Dropped, Events, Silent, Status, chat
+from lmc.runtime.remote.openai_interface import OpenAi
+from lmc.runtime.remote.reading import Reading
+from lmc.runtime.remote.settings import Patience, Prices, RemoteSettings
+from lmc.runtime.remote.transport import Transport
+from tests.runtime.remote.fake_server import Dropped, Events, FakeServer, Silent, Status, chat, text
 from tests.runtime.remote.remote_runs import HASTY, KEY, program_at, run_remote
 
 TWO_GENS = """
@@ -74,17 +77,34 @@ def test_what_may_have_been_billed_is_sent_again_only_where_that_is_allowed(note
     assert calls == ["A", "A"]
 
 
-def test_a_refused_connection_is_tried_again_and_then_told(noted):
-    from lmc.runtime.remote.settings import RemoteSettings
-    from lmc.runtime.remote.transport import Transport
-
+def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        return taken.getsockname()[1]
+
+
+def test_a_server_that_comes_late_is_waited_for():
+    port, tried = free_port(), []
+
+    async def main():
+        transport = Transport(RemoteSettings("openai", f"http://127.0.0.1:{port}", patience=replace(HASTY, attempts=50, waits=20)))
+        asking = asyncio.create_task(transport.ask("/completions", {}, Reading(OpenAi()).read, tried.append))
+        while len(tried) < 2:
+            await asyncio.sleep(0.01)
+        async with FakeServer([text("here")], port=port):
+            answer, last = await asking
+            await transport.close()
+        return answer.text, last.number
+
+    said, number = asyncio.run(main())
+    assert said == "here" and number == len(tried) + 1 and {(t.outcome, t.billed) for t in tried} == {("no connection", "no")}
+
+
+def test_a_refused_connection_is_told_in_the_end():
     tried = []
 
     async def main():
-        transport = Transport(RemoteSettings("openai", url, patience=HASTY))
+        transport = Transport(RemoteSettings("openai", f"http://127.0.0.1:{free_port()}", patience=HASTY))
         with pytest.raises(Exception, match="cannot be reached.*after 4 attempts"):
             await transport.ask("/completions", {}, None, tried.append)
 
@@ -110,6 +130,14 @@ def test_an_answer_that_is_not_whole_is_an_error(tmp_path, reply, message):
     assert message in str(ended.error) and "program.lmp:3:" in str(ended.error)
     assert ended.value is None and len(ended.requests) == 1
     assert ended.error.kind == "model"
+
+
+def test_text_that_was_streamed_is_never_asked_for_again(tmp_path):
+    program = program_at('def f() -> str:\n    user: "Hi"\n    assistant: a = gen(max_tokens=5, stream=True)\n    return a', tmp_path)
+    broken = chat("par", finish=None, usage=None, done=False, closes=True)
+    ended = run_remote(program, [broken, chat("x")], patience=replace(HASTY, repeat_billed=True))
+    assert ended.streamed == ["par"] and ended.error.raw == "par"
+    assert [(a.outcome, a.billed) for a in ended.report.attempts] == [("dropped", "maybe")]
 
 
 def test_a_key_that_is_refused_says_where_keys_come_from(tmp_path):
