@@ -49,7 +49,7 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
          key_env: str = "OPENAI_API_KEY", network: Mapping[str, Any] | None = None) -> Module:
     """Compile a `.lmp` file, or read a `.lmpc` artifact, and give its public functions as callables.
 
-    model: a short name, a folder or a hub id; above the program's `config`, which is above the default model
+    model: a short name, a folder, a GGUF file or a hub id; above the program's `config`, which is above the default model
     externs: a Python function for each `extern` that the program declares
     dry: answer from a stand-in model that needs no files
     dtype, kernels: "float32" or "bfloat16"; "auto", "native", "native:LEVEL" or "torch" (docs/kernels.md)

@@ -14,7 +14,7 @@ from lmc.diagnostics import render
 
 
 @click.command("doctor")
-@click.option("--model", default="default", metavar="NAME", show_default=True, help="Short name, folder or hub id.")
+@click.option("--model", default="default", metavar="NAME", show_default=True, help="Short name, folder, GGUF file or hub id.")
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
 @click.option("--kernels", default="auto", metavar="KIND", show_default=True, help="auto, native, native:LEVEL, triton or torch.")
 @click.option("--pool-tokens", type=click.IntRange(2), metavar="N", help="As of `lmc run`.")

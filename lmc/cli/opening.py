@@ -29,7 +29,7 @@ def model_options() -> list[click.Parameter]:
     """Fresh options: which model, which host functions, and how it samples."""
     number = {"type": float, "metavar": "X"}
     return [
-        click.Option(["--model"], metavar="NAME", help="Short name, folder or hub id. Default: the program's, or `default`."),
+        click.Option(["--model"], metavar="NAME", help="Short name, folder, GGUF file or hub id. Default: the program's, or `default`."),
         click.Option(["--dtype"], type=click.Choice(["float32", "bfloat16"]), default="float32", help="Default: float32."),
         click.Option(["--kernels"], default="auto", metavar="KIND",
                      help="What computes: auto, native, native:LEVEL, triton or torch. Default: auto, the fastest that can run here."),

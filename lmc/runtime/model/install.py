@@ -14,7 +14,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from lmc.runtime.model.gguf import open_gguf
 from lmc.runtime.model.progress import Progress, silent
 
 MANIFEST = "manifest.json"
+_CONVERTED = "gguf-"
 # Raised when the conversion changes, so that folders made by an older one are made again.
 _FORMAT = 1
 
@@ -74,9 +75,15 @@ def convert_file(file: Path, cache: Path, progress: Progress) -> Path:
     return _keep(_folder_name(file), cache, lambda: converted_folder(file, cache), lambda work: file, _source_of(file), progress)
 
 
+def converted_files(cache: Path) -> Iterator[tuple[str, Path]]:
+    """The GGUF files that were converted, by their paths, and the folders made of them."""
+    for manifest in sorted((cache / "models").glob(f"{_CONVERTED}*/{MANIFEST}")):
+        yield str(read_json(manifest).get("source")), manifest.parent
+
+
 def _folder_name(file: Path) -> str:
     path = str(file.resolve())
-    return f"gguf-{file.stem.lower()}-{hashlib.blake2b(path.encode(), digest_size=6).hexdigest()}"
+    return f"{_CONVERTED}{file.stem.lower()}-{hashlib.blake2b(path.encode(), digest_size=6).hexdigest()}"
 
 
 def _source_of(file: Path) -> dict[str, Any]:

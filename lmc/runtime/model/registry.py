@@ -19,7 +19,7 @@ from lmc.diagnostics import Diagnostic, LmcError, UsageError
 from lmc.runtime.model.download import Wheel
 from lmc.runtime.model.folder import check_folder
 from lmc.runtime.model.hub import cached_snapshots, download_snapshot, local_snapshot
-from lmc.runtime.model.install import convert_file, converted_folder, install, installed_folder
+from lmc.runtime.model.install import convert_file, converted_files, converted_folder, install, installed_folder
 from lmc.runtime.model.progress import Progress, silent
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
@@ -100,15 +100,19 @@ def pull(name: str, cache: Path, progress: Progress = silent) -> Path:
 
 
 def list_models(cache: Path) -> tuple[ModelEntry, ...]:
-    """The models with short names, fetched or not, then what the hub's cache holds."""
+    """The models with short names, fetched or not, then converted GGUF files, then what the hub's cache holds."""
     entries = []
     for model in PACKAGED:
         folder = cache / "models" / model.name
         there = folder if (folder / "manifest.json").is_file() else None
-        size = sum(p.stat().st_size for p in folder.iterdir() if p.is_file()) if there else 0
-        entries.append(ModelEntry(model.name, f"{model.about} ({model.license})", there, size))
+        entries.append(ModelEntry(model.name, f"{model.about} ({model.license})", there, _size(folder) if there else 0))
+    entries += (ModelEntry(file, "converted from GGUF", folder, _size(folder)) for file, folder in converted_files(cache))
     hub = (ModelEntry(name, "from the Hugging Face hub", folder, size) for name, folder, size in cached_snapshots())
     return (*entries, *hub)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
 
 
 def find_packaged(name: str) -> PackagedModel | None:

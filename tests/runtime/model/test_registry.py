@@ -216,6 +216,8 @@ def test_a_gguf_file_is_converted_once_and_again_when_it_changes(tmp_path):
     folder = resolve_model(str(file), cache, progress=lambda what, done, total: seen.append(what))
     assert folder.parent == cache / "models" and folder.name.startswith("gguf-my-") and seen
     assert load_tokenizer(folder).end_ids == {0, 2}
+    entry, = (entry for entry in list_models(cache) if entry.folder == folder)
+    assert entry.name == str(file.resolve()) and entry.size > 10_000 and pull(str(file), cache) == folder
     seen.clear()
     assert resolve_model(str(file), cache, progress=lambda what, done, total: seen.append(what)) == folder and not seen
     write_gguf(file, pre="gpt-2")
