@@ -199,6 +199,9 @@ def _calls_turn_part(scope: FileScope, node: ast.Node, seen: set[str]) -> bool:
         return isinstance(symbol, FunctionSymbol) and symbol.part is PartKind.TURN
     if not isinstance(function, ast.Name) or function.text in seen:
         return False
+    resolved = scope.symbols.get(function.text)
+    if resolved is not None:
+        return isinstance(resolved, FunctionSymbol) and resolved.part is PartKind.TURN
     item = scope.items.get(function.text)
     if isinstance(item, ast.FunctionDef):
         return item.kind == "part" and _part_kind(scope, item, seen) is PartKind.TURN

@@ -22,6 +22,7 @@ from lmc.parser.check.model import (
 )
 from lmc.parser.check.options import CONFIG, check_options
 from lmc.parser.check.body import Body
+from lmc.parser.check.order import dependencies_first
 from lmc.parser.check.scope import BrokenSymbol, FileScope
 from lmc.parser.read import read_source
 from lmc.types import RecordT, UnionT, named_types
@@ -95,6 +96,8 @@ def _enter(scope: FileScope, name: ast.Identifier, symbol: Any) -> None:
 
 
 def _check_file(scope: FileScope, file: LoadedFile) -> CheckedFile:
+    for name in dependencies_first(scope.items):
+        scope.own(name)
     symbols = [s for name in scope.items if (s := scope.own(name)) is not None]
     functions = tuple(s for s in symbols if isinstance(s, FunctionSymbol))
     for symbol in functions:

@@ -37,6 +37,10 @@ BUILTIN_TYPES: dict[str, TypeSymbol] = {
 BUILTIN_FUNCTIONS: dict[str, BuiltinSymbol] = {name: BuiltinSymbol(name, None) for name in BUILTINS}
 
 
+MAX_CHAIN = 60
+"""Definitions being resolved at once.  Only those round a circle are (`order.py`), each by recursion over some eleven frames."""
+
+
 class FileScope:
     """The names of one file.  `module` is the prefix of its qualified names, `files` has the scopes of the files it imports."""
 
@@ -62,10 +66,19 @@ class FileScope:
             return None
         if self.in_progress(name) or isinstance(item, ast.BrokenItem):
             return BrokenSymbol(name, item.span)
+        if len(self.resolving) > MAX_CHAIN:
+            self._refuse_chain(item)
+            return BrokenSymbol(name, item.span)
         self.resolving.append(name)
         self.symbols[name] = self._resolve(self, item)
         self.resolving.pop()
         return self.symbols[name]
+
+    def _refuse_chain(self, item: Declaration) -> None:
+        """Once, however many times the circle is as long as the bound."""
+        if all(d.code != "E0015" for d in self.facts.diagnostics):
+            self.facts.error("E0015", f"more than {MAX_CHAIN} definitions need one another in a circle, or lead into one", item,
+                             "one of them", "mend the circle first; definitions cannot need themselves")
 
     def in_progress(self, name: str) -> bool:
         """Whether the item is being resolved right now; who meets this has found a definition by itself and reports it."""
