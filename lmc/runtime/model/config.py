@@ -181,7 +181,9 @@ def _family(reader: _Reader) -> str | None:
 
 def _shape(reader: _Reader, family: str) -> ModelConfig:
     heads = reader.count("num_attention_heads")
-    kv_heads = reader.count("num_key_value_heads", heads)
+    # Null means one for each head; left out, the families but Llama mean numbers of their own, which nobody means.
+    may_lack = family == "llama" or "num_key_value_heads" in reader.keys
+    kv_heads = reader.count("num_key_value_heads", heads if may_lack else None)
     hidden = reader.count("hidden_size")
     head_dim = reader.count("head_dim", 128 if family == "qwen3" else max(1, hidden // heads))
     if "head_dim" not in reader.keys and hidden % heads and family != "qwen3":
@@ -198,7 +200,7 @@ def _shape(reader: _Reader, family: str) -> ModelConfig:
     return ModelConfig(
         family=family, vocab_size=reader.count("vocab_size"), hidden=hidden, intermediate=reader.count("intermediate_size"),
         layers=layers, heads=heads, kv_heads=kv_heads, head_dim=head_dim, max_positions=max_positions,
-        norm_eps=reader.number("rms_norm_eps", 1e-6), rope=rope,
+        norm_eps=reader.number("rms_norm_eps", 1e-5 if family == "mixtral" else 1e-6), rope=rope,
         # Qwen2 has the bias on queries, keys and values always, and never on the output, whatever a stray key says.
         qkv_bias=bias or family == "qwen2", output_bias=bias and family != "qwen2", mlp_bias=reader.flag("mlp_bias", False),
         qk_norm=family == "qwen3", tied=reader.flag("tie_word_embeddings", False),

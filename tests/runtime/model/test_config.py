@@ -85,6 +85,7 @@ def test_all_faults_at_once(tmp_path):
     (dict(layer_types=["full_attention", "sliding_attention"]), "`layer_types`"),
     (dict(num_local_experts=4), "unknown key `num_local_experts`"),
     (dict(model_type="mixtral", architectures="absent", num_local_experts=2, num_experts_per_tok=3), "at most `num_local_experts`, 2"),
+    (dict(model_type="qwen2", architectures="absent", num_key_value_heads="absent"), "`num_key_value_heads` is missing"),
     (dict(num_key_value_heads=3), "not a multiple of `num_key_value_heads`"),
     (dict(hidden_size=65), "not a multiple of `num_attention_heads`"),
     (dict(head_dim=15), "expected an even number"),

@@ -75,6 +75,25 @@ def test_what_is_not_noticed_does_not_matter(model, tmp_path):
     assert not wrong, wrong
 
 
+def test_what_is_left_out_means_what_it_means_to_transformers(model, tmp_path):
+    keys = {**model.config.to_dict(), "architectures": [type(model).__name__]}
+    differing = []
+    for key in keys:
+        left = {name: value for name, value in keys.items() if name != key}
+        if noticed(tmp_path, left, None) and (ours := shape_or_none(tmp_path)) is not None:
+            noticed(tmp_path, {**type(model.config).from_dict(left).to_dict(), "architectures": keys["architectures"]}, None)
+            if shape_or_none(tmp_path) != ours:
+                differing.append(key)
+    assert not differing
+
+
+def shape_or_none(folder) -> ModelConfig | None:
+    try:
+        return read_config(folder)
+    except LmcError:
+        return None
+
+
 @pytest.mark.parametrize("family", ["Llama", "Mistral", "Qwen2", "Qwen3", "Mixtral"])
 def test_no_key_of_the_family_is_unknown(family, tmp_path):
     """With every default written out, as some tools do."""
