@@ -38,14 +38,14 @@ class Fault(Exception):
     """An attempt failed.
 
     outcome: in a few words, for the report; wait: what the server asks for, in seconds
-    broken: whether an answer came that is none; raw: the text that came before
+    broken: whether an answer came that is none; raw: the text that came before; shown: whether some of it was handed on, which
+    cannot be taken back
     """
 
-    def __init__(self, message: str, *, outcome: str, again: Again, wait: float | None = None, broken: bool = False,
-                 raw: str | None = None):
+    def __init__(self, message: str, *, outcome: str, again: Again, wait: float | None = None, broken: bool = False):
         super().__init__(message)
-        self.message, self.outcome, self.again, self.wait, self.broken, self.raw = message, outcome, again, wait, broken, raw
-        #: Whether text was handed on, which cannot be taken back.
+        self.message, self.outcome, self.again, self.wait, self.broken = message, outcome, again, wait, broken
+        self.raw: str | None = None
         self.shown = False
 
     @property

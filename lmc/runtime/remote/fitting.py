@@ -1,7 +1,7 @@
 """What a target over the network cannot do of a program: refused with its place when that is bound, or emulated and listed.
 
     judge.lmp:9:5   `score` needs the log-probabilities of a prompt, which openai does not give          refused
-    judge.lmp:7:5   5 stop texts, and openai takes 4: the rest is cut here                                emulated
+    judge.lmp:7:5   stop texts beyond 4, where there are more: the answer is cut here                     emulated
 
 An option that a flag gives for a whole program is seen only when a generation asks for it.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lmc.backend.program import Instruction, Program
+from lmc.backend.program import Instruction, Program, Register
 from lmc.diagnostics import Diagnostic
 from lmc.runtime.instructions import program_instructions
 from lmc.runtime.remote.capabilities import Capabilities
@@ -81,10 +81,9 @@ def _emulated(instruction: Instruction, target: Capabilities, attempts: int) -> 
         yield f"keeping values to what they must match: {how}, up to {attempts} times before that is an error"
     if instruction.opcode == "lm.select" and kind not in target.scores:
         yield f"`select` by log-probabilities: the model is asked to write one of the options, up to {attempts} times"
-    stops = instruction.inputs.get("stop")
-    count = len(stops) if isinstance(stops, tuple) else None
-    if target.stops is not None and count is not None and count > target.stops:
-        yield f"{count} stop texts, where {target.stops} are taken: the rest is cut here"
+    # A list of stop texts is a value of the program: how many there are is known when it runs.
+    if target.stops is not None and isinstance(instruction.inputs.get("stop"), Register):
+        yield f"stop texts beyond {target.stops}, where there are more: the answer is cut here"
 
 
 def _speculated(instruction: Instruction, ahead: int) -> str:

@@ -35,10 +35,12 @@ class Reading:
         self.answer = Answer()
         self.shown = 0
 
+    def begin(self) -> None:
+        """Before an attempt: one that failed may have left a part."""
+        self.answer = Answer()
+
     async def read(self, events: AsyncIterator[dict[str, Any]]) -> Answer:
         """The whole answer.  Raises `Fault` where there is none, or only a part of one."""
-        # An attempt that failed may have left a part.
-        self.answer = Answer()
         try:
             async for event in events:
                 self._add(event)
@@ -47,7 +49,6 @@ class Reading:
         except Fault as fault:
             if fault.outcome == DROPPED and self.answer.finish is not None:
                 return self._whole()  # only the count of tokens may be missing
-            fault.raw, fault.shown = self.answer.text or None, bool(self.shown)
             raise
         return self._whole()
 
@@ -73,11 +74,10 @@ class Reading:
         answer = self.answer
         if answer.finish is None:
             what = "ends before the answer does" if answer.text else "sends no answer"
-            raise Fault(f"the server {what}", outcome="cut off" if answer.text else "empty", again=Again.BILLED, broken=True,
-                        raw=answer.text or None)
+            raise Fault(f"the server {what}", outcome="cut off" if answer.text else "empty", again=Again.BILLED, broken=True)
         if answer.finish not in _ENDS:
             raise Fault(f"the server ended the answer: {answer.finish}", outcome=answer.finish[:40], again=Again.NEVER,
-                        broken=True, raw=answer.text or None)
+                        broken=True)
         answer.text = self._text()
         self._show(to_the_end=True)
         return answer

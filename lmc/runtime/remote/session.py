@@ -152,7 +152,7 @@ class RemoteSession:
             if told is not None:
                 told(self._attempt(tried, answer, origin))
 
-        answer, tried = await self._transport.ask(path, body, reading.read, tell)
+        answer, tried = await self._transport.ask(path, body, reading, tell)
         tell(tried, answer)
         return answer
 

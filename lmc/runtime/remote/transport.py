@@ -1,9 +1,9 @@
 """Requests over the network: one client with its connections, so many at once, deadlines, and what is tried again.
 
     transport = Transport(settings)
-    answer = await transport.ask("/completions", body, read, told)
+    answer, tried = await transport.ask("/completions", body, reading, told)
 
-`read` takes the events of an answer and may stop before their end: then the connection is closed, as it is where the caller is
+A `Reading` takes the events of an answer and may stop before their end: then the connection is closed, as it is where the caller is
 cancelled, and the server need not go on.  HTTP/2 is spoken where the package `h2` is there.  Nothing is taken from the environment,
 and redirects are not followed: the key goes to the address that was given, and no message shows it.
 """
@@ -15,7 +15,7 @@ import importlib.util
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -24,9 +24,9 @@ from lmc.diagnostics import Diagnostic, UsageError
 from lmc.runtime.remote.events import error_text, events
 from lmc.runtime.remote.faults import DROPPED, Again, Fault, asked_wait, given_up, next_wait, status_fault
 from lmc.runtime.remote.protocol import Answer
+from lmc.runtime.remote.reading import Reading
 from lmc.runtime.remote.settings import RemoteSettings
 
-Read = Callable[[AsyncIterator[dict[str, Any]]], Awaitable[Answer]]
 #: Seconds until a connection must stand; the answer has the whole deadline.
 _CONNECT = 10.0
 
@@ -51,8 +51,9 @@ class Transport:
         self._client: Any = None
         self._slots = asyncio.Semaphore(settings.at_once)
 
-    async def ask(self, path: str, body: Mapping[str, Any], read: Read, told: Callable[[Tried], None]) -> tuple[Answer, Tried]:
-        """What `read` makes of the answer, and the attempt that gave it; `told` gets those that failed.
+    async def ask(self, path: str, body: Mapping[str, Any], reading: Reading,
+                  told: Callable[[Tried], None]) -> tuple[Answer, Tried]:
+        """The answer, and the attempt that gave it; `told` gets those that failed.
 
         Raises `RunError` without a place.
         """
@@ -62,13 +63,15 @@ class Transport:
             async with self._slots:
                 start = time.monotonic()
                 try:
-                    answer = await self._attempt(path, body, read)
+                    reading.begin()
+                    answer = await self._attempt(path, body, reading)
                     return answer, Tried(number, "answered", "yes", time.monotonic() - start)
                 except Fault as caught:
                     fault, seconds = caught, time.monotonic() - start
                 except asyncio.CancelledError:
                     told(Tried(number, "cancelled", "maybe", time.monotonic() - start))
                     raise
+            fault.raw, fault.shown = reading.answer.text or None, bool(reading.shown)
             wait = next_wait(fault, patience, number, waited, random.random())
             told(Tried(number, fault.outcome, fault.billed, seconds, wait or 0.0))
             if wait is None:
@@ -82,11 +85,11 @@ class Transport:
             await self._client.aclose()
             self._client = None
 
-    async def _attempt(self, path: str, body: Mapping[str, Any], read: Read) -> Answer:
+    async def _attempt(self, path: str, body: Mapping[str, Any], reading: Reading) -> Answer:
         http, deadline = self._http, self._settings.patience.deadline
         try:
             async with asyncio.timeout(deadline):
-                return await self._exchange(path, body, read)
+                return await self._exchange(path, body, reading)
         except (http.ConnectError, http.ConnectTimeout, http.PoolTimeout) as error:
             raise Fault(f"{self._settings.base_url} cannot be reached: {self._clean(str(error))}", outcome="no connection",
                         again=Again.SAFE) from None
@@ -95,7 +98,7 @@ class Transport:
         except http.RequestError as error:
             raise self._lost(error) from None
 
-    async def _exchange(self, path: str, body: Mapping[str, Any], read: Read) -> Answer:
+    async def _exchange(self, path: str, body: Mapping[str, Any], reading: Reading) -> Answer:
         if self._client is None:
             self._client = self._opened()
         async with self._client.stream("POST", address(self._settings.base_url, path), content=json.dumps(body)) as response:
@@ -103,7 +106,7 @@ class Transport:
                 raise status_fault(response.status_code, await self._told(response), asked_wait(dict(response.headers)))
             async with aclosing(events(response.headers.get("content-type", ""), self._chunks(response))) as stream:
                 try:
-                    return await read(stream)
+                    return await reading.read(stream)
                 except Fault as fault:
                     fault.message = self._clean(fault.message)
                     raise

@@ -105,6 +105,15 @@ def test_the_page_names_what_there_is(path, tmp_path):
     assert len(program_at(program, tmp_path).entries) == 1
 
 
+def test_stop_texts_beyond_those_that_are_taken_are_in_the_plan(tmp_path, capsys):
+    file = tmp_path / "stops.lmp"
+    file.write_text('def f() -> str:\n    user: "Hi"\n    assistant: a = gen(stop=["a", "b", "c", "d", "e"])\n    return a\n')
+    server = ["--base-url", "http://127.0.0.1:1", "--model", "m"]
+    assert run_command(["plan", str(file), "--backend", "openai", *server]) == 0
+    assert run_command(["plan", str(file), "--backend", "vllm", *server]) == 0
+    assert capsys.readouterr().out.count(f"stop texts beyond 4, where there are more: the answer is cut here ({file}:3:20)") == 1
+
+
 def test_plan_lists_what_is_emulated_and_asks_nobody(path, capsys):
     assert run_command(["plan", str(path), "--topic", "tea", "--backend", "openai", "--base-url", "http://127.0.0.1:1", "--model", "m"]) == 0
     said = capsys.readouterr().out

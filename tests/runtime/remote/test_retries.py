@@ -88,7 +88,7 @@ def test_a_server_that_comes_late_is_waited_for():
 
     async def main():
         transport = Transport(RemoteSettings("openai", f"http://127.0.0.1:{port}", patience=replace(HASTY, attempts=50, waits=20)))
-        asking = asyncio.create_task(transport.ask("/completions", {}, Reading(OpenAi()).read, tried.append))
+        asking = asyncio.create_task(transport.ask("/completions", {}, Reading(OpenAi()), tried.append))
         while len(tried) < 2:
             await asyncio.sleep(0.01)
         async with FakeServer([text("here")], port=port):
@@ -106,7 +106,7 @@ def test_a_refused_connection_is_told_in_the_end():
     async def main():
         transport = Transport(RemoteSettings("openai", f"http://127.0.0.1:{free_port()}", patience=HASTY))
         with pytest.raises(Exception, match="cannot be reached.*after 4 attempts"):
-            await transport.ask("/completions", {}, None, tried.append)
+            await transport.ask("/completions", {}, Reading(OpenAi()), tried.append)
 
     asyncio.run(main())
     assert [(t.outcome, t.billed) for t in tried] == [("no connection", "no")] * 4
@@ -164,6 +164,13 @@ def test_a_deadline_ends_a_slow_drip(tmp_path):
     program = program_at('def f() -> str:\n    user: "Hi"\n    assistant: a = gen(max_tokens=50)\n    return a', tmp_path)
     ended = run_remote(program, [chat(*"drop" * 10, pause=0.05)], patience=Patience(deadline=0.3))
     assert "within 0.3 s" in str(ended.error) and ended.outcomes == ["deadline"]
+    assert ended.error.raw and ("drop" * 10).startswith(ended.error.raw)
+
+
+def test_a_deadline_behind_streamed_text_is_final(tmp_path):
+    program = program_at('def f() -> str:\n    user: "Hi"\n    assistant: a = gen(max_tokens=50, stream=True)\n    return a', tmp_path)
+    ended = run_remote(program, [chat(*"drop" * 10, pause=0.05)] * 2, patience=Patience(deadline=0.3, repeat_billed=True))
+    assert ended.outcomes == ["deadline"] and "".join(ended.streamed) == ended.error.raw
 
 
 def test_a_cancelled_run_closes_its_connection(tmp_path):
