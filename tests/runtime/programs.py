@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lmc.compiler import compile_file
+from lmc.levels import DEFAULT_LEVEL
 from lmc.runtime.arguments import bind_arguments
 from lmc.runtime.dry import DryModel, ScriptedModel, dry_tokenizer
 from lmc.runtime.host import bind_externs
@@ -88,7 +89,7 @@ def writes(answer: Callable[[str], str]) -> Callable[[tuple[int, ...]], Mapping[
     return script
 
 
-def program_of(text: str, tmp_path: Path, *, level: int = 1, passes: tuple[str, ...] | None = None):
+def program_of(text: str, tmp_path: Path, *, level: int = DEFAULT_LEVEL, passes: tuple[str, ...] | None = None):
     path = tmp_path / "program.lmp"
     path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
     return compile_file(str(path), level=level, passes=passes).program

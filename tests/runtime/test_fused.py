@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from lmc.levels import DEFAULT_LEVEL
 from lmc.runtime.cassette import Cassette
 from lmc.runtime.cassette_sessions import RecordingSession, ReplayingSession
 from lmc.runtime.dry import DryModel
@@ -41,7 +42,7 @@ class Pieces(WatchedSession):
 def both(text: str, tmp_path, *args, session=Pieces, **options):
     """The run as written and with templates, and their sessions."""
     ended, sessions = [], []
-    for level in (0, 1):
+    for level in (0, DEFAULT_LEVEL):
         sessions.append(session())
         ended.append(run(program_of(text, tmp_path, level=level), sessions[-1], "f", *args, **options))
     return ended, sessions
@@ -178,7 +179,7 @@ def test_what_is_between_keeps_its_order(tmp_path):
         return c
     '''
     notes = []
-    for level in (0, 1):
+    for level in (0, DEFAULT_LEVEL):
         notes.append([])
         ended = run(program_of(program, tmp_path, level=level), Pieces(), "f", externs={"note": notes[-1].append})
         assert ended.error is None and "shortest" in ended.value
@@ -242,8 +243,8 @@ class Player(ReplayingSession):
 
 def test_a_cassette_serves_both(tmp_path):
     cassette = Cassette("it", "program.lmp", 1, {}, {})
-    recorded = run(program_of(TEMPLATE, tmp_path, level=1), Recorder(Pieces(), cassette), "f")
+    recorded = run(program_of(TEMPLATE, tmp_path, level=DEFAULT_LEVEL), Recorder(Pieces(), cassette), "f")
     assert recorded.error is None and len(cassette.calls) == 3
-    for level in (0, 1):
+    for level in (0, DEFAULT_LEVEL):
         again = run(program_of(TEMPLATE, tmp_path, level=level), Player(cassette), "f")
         assert again.error is None and again.value == recorded.value
