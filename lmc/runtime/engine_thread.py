@@ -103,34 +103,43 @@ class EngineThread:
     def _run(self) -> None:
         try:
             while self._obey():
-                if events := self._engine.step():
-                    self._tickets -= {event.ticket for event in events if isinstance(event, (DoneEvent, FailedEvent))}
-                    self._deliver(events)
+                self._step()
             self._fail_open(cancelled())
         except BaseException as error:
             with self._lock:
                 self._end = self._end or broken(error)
             self._fail_open(broken(error))
 
+    def _step(self) -> None:
+        # A function of its own, so that a thread that waits holds no error, and through it the frames that it came by.
+        if events := self._engine.step():
+            self._tickets -= {event.ticket for event in events if isinstance(event, (DoneEvent, FailedEvent))}
+            self._deliver(events)
+
     def _obey(self) -> bool:
         """Carry out the commands that are there; wait for one while the engine has nothing to do.  False at `close`."""
         while True:
             try:
-                command = self._commands.get(block=not self._engine.busy)
+                if not self._carry_out(self._commands.get(block=not self._engine.busy)):
+                    return False
             except queue.Empty:
                 return True
-            match command:
-                case _Submit(ticket, request):
-                    self._tickets.add(ticket)
-                    self._engine.submit(request, ticket)
-                case _Cancel(ticket):
+
+    def _carry_out(self, command: _Submit | _Cancel | _Hint | _Close) -> bool:
+        """False for the last one."""
+        match command:
+            case _Submit(ticket, request):
+                self._tickets.add(ticket)
+                self._engine.submit(request, ticket)
+            case _Cancel(ticket):
+                self._engine.cancel(ticket)
+            case _Hint(hint):
+                self._obey_hint(hint)
+            case _Close():
+                for ticket in self._tickets:
                     self._engine.cancel(ticket)
-                case _Hint(hint):
-                    self._obey_hint(hint)
-                case _Close():
-                    for ticket in self._tickets:
-                        self._engine.cancel(ticket)
-                    return False
+                return False
+        return True
 
     def _obey_hint(self, hint: Hint) -> None:
         if isinstance(hint, Prefill):

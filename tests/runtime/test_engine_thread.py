@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import queue
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -200,3 +202,23 @@ def test_the_thread_does_not_keep_the_process_alive():
     assert thread._thread.daemon
     thread.close()
     assert not thread._thread.is_alive()
+
+
+def test_a_thread_that_waits_holds_nothing_of_what_it_told():
+    engine, told = Engine(DryModel(), dry_tokenizer(), slots=200), []
+
+    def deliver(events):
+        told.extend(weakref.ref(event.error) for event in events if isinstance(event, FailedEvent))
+
+    thread = EngineThread(engine, deliver)
+    ticket = thread.submit(GenerateRequest((1, 2, 3), 10_000, ignore_eos=True))
+    thread.cancel(ticket)
+    while not told or engine.busy:
+        time.sleep(0.01)
+    for _ in range(100):
+        gc.collect()
+        if told[0]() is None:
+            break
+        time.sleep(0.01)
+    assert told[0]() is None
+    thread.close()

@@ -116,14 +116,15 @@ def random_request(rng: random.Random, trunks: list[list[int]], room: int):
 
 
 class FaultyModel(DryModel):
-    """Fails in some steps, before or after it wrote, and gives one request logits that are not finite in others."""
+    """Fails in some steps, before or after it wrote, and gives one request logits that are not finite in others; `rate`: in how many,
+    1 being one of twelve."""
 
-    def __init__(self, rng: random.Random, tokens=TwoTokens()):
-        super().__init__(tokens, max_positions=200)
-        self.rng = rng
+    def __init__(self, rng: random.Random, tokens=TwoTokens(), max_positions: int = 200, rate: float = 1.0):
+        super().__init__(tokens, max_positions=max_positions)
+        self.rng, self.rate = rng, rate
 
     def forward(self, rows):
-        dice = self.rng.random()
+        dice = self.rng.random() / self.rate
         if dice < 0.02:
             raise RuntimeError("out of memory")
         logits = super().forward(rows)
