@@ -26,12 +26,12 @@ def leading_parameters(module: Module) -> dict[str, Names]:
     """By function, the parameters that its conversations begin with."""
     functions = {f.name: f for f in module.functions}
     found: dict[str, Names] = {}
-    for name in _callees_first(functions):
+    for name in callees_first(functions):
         found[name] = _Walk(functions, found).names(functions[name])
     return {name: found[name] for name in functions}
 
 
-def _callees_first(functions: Mapping[str, Function]) -> Iterator[str]:
+def callees_first(functions: Mapping[str, Function]) -> Iterator[str]:
     """All names, each after those that it calls, but for recursion."""
     begun: set[str] = set()
     stack = [(name, False) for name in reversed(functions)]

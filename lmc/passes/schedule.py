@@ -47,6 +47,7 @@ from collections.abc import Iterator
 from lmc.ir.builder import rebuild, substitute
 from lmc.ir.core import Block, Effect, Function, Literal, Module, Op, Value, blocks, free_values
 from lmc.ir.effects import function_effects, op_effect
+from lmc.ir.leading import callees_first
 from lmc.ir.ops import Call, Const, For, Gen, If, PureCall, Score, Select, Try, While
 from lmc.passes.rewriting import rewrite_module, with_body
 from lmc.types import STR
@@ -84,6 +85,9 @@ class _Lengths:
         self.free = int(dict(module.config).get("max_tokens", _FREE))
         self.known: dict[str | Block, int] = {}
         self.made: dict[Value, Op] = {}
+        # In this order a call finds its callee known: a chain of functions may be as long as one likes.
+        for name in callees_first(self.functions):
+            self._function(name)
 
     def op(self, op: Op) -> int:
         """Of the op alone, with what it calls and holds."""

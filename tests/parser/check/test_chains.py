@@ -2,6 +2,7 @@
 
 import pytest
 
+from lmc.compiler import compile_file
 from tests.parser.check.program import checked, codes
 
 CHAINS = {
@@ -30,3 +31,12 @@ def test_a_circle_of_definitions_is_an_error_and_no_recursion_of_python(tmp_path
     found = checked(tmp_path, text)
     assert found.errors and all(d.span is not None for d in found.errors)
     assert len(found.errors) == 1, [d.code for d in found.errors]
+
+
+@pytest.mark.parametrize("name", ["functions", "parts"])
+def test_a_long_chain_of_functions_compiles(tmp_path, name):
+    link, end, use = CHAINS[name]
+    link = link.replace("    p{j}()\n    p{j}()\n", "    p{j}()\n")
+    path = tmp_path / "main.lmp"
+    path.write_text("".join(link.format(i=i, j=i + 1) for i in range(250)) + end.format(i=250) + use)
+    assert "main" in compile_file(str(path)).program.functions
