@@ -55,7 +55,8 @@ def bind(program: Program, session: Answers, externs: Externs, opcodes: Mapping[
     if not faults:
         faults = _values_that_never_fit(program, constraints)
     if faults:
-        raise LmcError(faults, program.sources)
+        # Once each: a function that was inlined stands in several places.
+        raise LmcError(dict.fromkeys(faults), program.sources)
     named = {t.name: t for t in program.types}
     return Bound(program, session, externs, plan_program(program, opcodes), tuple(constraints), named)
 

@@ -92,6 +92,8 @@ async def soak(seconds: float, seed: int) -> Soaked:
     """Run rounds for so many seconds, the last one to its end."""
     rng, soaked = random.Random(seed), Soaked()
     programs = [compiled(lowered(random_program(seed * 1000 + n)), passes_of(rng.choice([0, 1, 2]))) for n in range(PROGRAMS)]
+    # What others of this process hold is theirs.
+    before = _objects()
     model = FaultyModel(random.Random(seed), TOKENS, max_positions=POSITIONS, rate=0.3)
     session = Session(model, TOKENS, TEMPLATE, slots=SLOTS)
     engine = session._engine._engine
@@ -107,7 +109,8 @@ async def soak(seconds: float, seed: int) -> Soaked:
         stats = engine.stats
         soaked.steps, soaked.retractions = stats.steps, stats.retractions
         check_invariants(engine)
-        soaked.left = {"slots": stats.used_slots, "waiters": len(session._waiters), "living contexts": len(engine._live._kept)} | _objects()
+        soaked.left = {"slots": stats.used_slots, "waiters": len(session._waiters), "living contexts": len(engine._live._kept)}
+        soaked.left |= {name: max(count - before[name], 0) for name, count in _objects().items()}
     finally:
         session.close()
     return soaked

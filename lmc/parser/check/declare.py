@@ -150,7 +150,7 @@ def constant_default(scope: FileScope, expr: ast.Expr, type: Type, what: str) ->
 def _function(scope: FileScope, item: ast.FunctionDef) -> FunctionSymbol:
     params = _params(scope, item.params, item.name.text)
     result = resolve_type(scope, item.result) if item.result is not None else NONE
-    part = _part_kind(scope, item, set()) if item.kind == "part" else None
+    part = _part_kind(scope, item) if item.kind == "part" else None
     symbol = FunctionSymbol(item.name.text, item.name.span, scope.qualify(item.name.text), params, result, part,
                             _uses_context(scope, item), item)
     scope.facts.symbols[item.name] = symbol
@@ -180,40 +180,42 @@ def _params(scope: FileScope, params: tuple[ast.Param, ...], function: str) -> t
     return tuple(found)
 
 
-def _part_kind(scope: FileScope, item: ast.FunctionDef, seen: set[str]) -> PartKind:
+def _part_kind(scope: FileScope, item: ast.FunctionDef) -> PartKind:
     """A part with a role block, or that calls one with a role block, opens turns."""
-    if any(isinstance(node, ast.RoleBlock) for node in ast.walk(item)):
-        return PartKind.TURN
-    seen = seen | {item.name.text}
-    return PartKind.TURN if any(_calls_turn_part(scope, node, seen) for node in ast.walk(item)) else PartKind.TEXT
+    return PartKind.TURN if _opens_turns(scope, item) else PartKind.TEXT
 
 
-def _calls_turn_part(scope: FileScope, node: ast.Node, seen: set[str]) -> bool:
+def _opens_turns(scope: FileScope, item: ast.FunctionDef) -> bool:
+    # Each part is looked at once: in a circle of parts there are more ways through them than anyone can walk.
+    seen, waiting = {item.name.text}, [item]
+    while waiting:
+        for node in ast.walk(waiting.pop()):
+            called = _called(scope, node)
+            if isinstance(node, ast.RoleBlock) or isinstance(called, FunctionSymbol) and called.part is PartKind.TURN:
+                return True
+            if isinstance(called, ast.FunctionDef) and called.kind == "part" and called.name.text not in seen:
+                seen.add(called.name.text)
+                waiting.append(called)
+    return False
+
+
+def _called(scope: FileScope, node: ast.Node) -> Symbol | ast.FunctionDef | None:
+    """What a call calls: the symbol where it is known, else the item of this file."""
     if not isinstance(node, ast.Call):
-        return False
+        return None
     function = node.function
     if isinstance(function, ast.Attribute):
         module = scope.module_of(function.value)
         other = scope.files.get(module.path) if module is not None else None
-        symbol = other.own(function.name.text) if other is not None else None
-        return isinstance(symbol, FunctionSymbol) and symbol.part is PartKind.TURN
-    if not isinstance(function, ast.Name) or function.text in seen:
-        return False
-    resolved = scope.symbols.get(function.text)
-    if resolved is not None:
-        return isinstance(resolved, FunctionSymbol) and resolved.part is PartKind.TURN
+        return other.own(function.name.text) if other is not None else None
+    if not isinstance(function, ast.Name):
+        return None
     item = scope.items.get(function.text)
-    if isinstance(item, ast.FunctionDef):
-        return item.kind == "part" and _part_kind(scope, item, seen) is PartKind.TURN
-    symbol = scope.imported.get(function.text)
-    return isinstance(symbol, FunctionSymbol) and symbol.part is PartKind.TURN
+    return scope.symbols.get(function.text) or (item if isinstance(item, ast.FunctionDef) else scope.imported.get(function.text))
 
 
 def _uses_context(scope: FileScope, item: ast.FunctionDef) -> bool:
-    return any(
-        isinstance(node, (ast.RoleBlock, ast.Here, ast.Resume, ast.Fork)) or _calls_turn_part(scope, node, set())
-        for node in ast.walk(item)
-    )
+    return any(isinstance(node, (ast.RoleBlock, ast.Here, ast.Resume, ast.Fork)) for node in ast.walk(item)) or _opens_turns(scope, item)
 
 
 def _extern(scope: FileScope, item: ast.ExternDef) -> ExternSymbol:

@@ -31,6 +31,15 @@ def test_a_circle_of_definitions_is_an_error_and_no_recursion_of_python(tmp_path
     found = checked(tmp_path, text)
     assert found.errors and all(d.span is not None for d in found.errors)
     assert len(found.errors) == 1, [d.code for d in found.errors]
+    if length > 100:
+        assert found.errors[0].code == "E0015"
+
+
+def test_a_circle_of_parts_with_many_ways_through_it_is_checked_in_time(tmp_path):
+    """Each part calls the next one twice: there are 2 ** 200 ways round."""
+    link, _, use = CHAINS["parts"]
+    text = "".join(link.format(i=i, j=(i + 1) % 200) for i in range(200)) + use
+    assert codes(checked(tmp_path, text)) == ["E0409"]
 
 
 @pytest.mark.parametrize("name", ["functions", "parts"])
