@@ -50,25 +50,25 @@ def _plain_effect(op: Op) -> Effect:
 
 def op_effect(op: Op, functions: Mapping[str, Effect]) -> Effect:
     """The effects of one op, of its regions and of its callee.  `functions` is what `function_effects` gave."""
-    effect = _plain_effect(op)
-    if isinstance(op, Call):
-        effect |= functions.get(op.callee, Effect.PURE)
-    for block in blocks(op):
-        for inner in block.ops:
-            effect |= op_effect(inner, functions)
-    if isinstance(op, (For, While)) and not leaves_loop(op):
-        effect &= ~Effect.EXIT
-    return effect
+    return _effect(op, functions)[0]
 
 
 def leaves_loop(loop: For | While) -> bool:
     """Whether something in the loop leaves more than the loop: a return, or a fail."""
-    return any(_leaves(op, inside=True) for block in blocks(loop) for op in block.ops)
+    return _effect(loop, {})[1]
 
 
-def _leaves(op: Op, *, inside: bool) -> bool:
-    if isinstance(op, (Break, Continue)):
-        return not inside
-    if Effect.EXIT in op.effect:
-        return True
-    return any(_leaves(inner, inside=inside) for block in blocks(op) for inner in block.ops)
+def _effect(op: Op, functions: Mapping[str, Effect]) -> tuple[Effect, bool]:
+    """The effects, and whether something in the op leaves more than a loop; both in one walk, for loops stand in loops."""
+    effect = _plain_effect(op)
+    leaves = Effect.EXIT in op.effect and not isinstance(op, (Break, Continue))
+    if isinstance(op, Call):
+        effect |= functions.get(op.callee, Effect.PURE)
+    for block in blocks(op):
+        for inner in block.ops:
+            inner_effect, inner_leaves = _effect(inner, functions)
+            effect |= inner_effect
+            leaves |= inner_leaves
+    if isinstance(op, (For, While)) and not leaves:
+        effect &= ~Effect.EXIT
+    return effect, leaves
