@@ -3,7 +3,7 @@
     python benchmarks/critical_path.py [--delay SECONDS] [--rounds N] [--level 0|1|2]
 
     program                        calls   in a row   critical   measured   ratio   at once
-    tree of thought 3x3x3             43          7     1.400 s   1.41…  s   1.0…         9
+    tree of thought 3x3x3             43          7     2.100 s   2.15…  s   1.02…        9
 
 The critical path is the longest chain of calls that need one another, times the delay; `at once` is the most calls under way at a time.
 The stand-in model takes any number of calls side by side, so whatever is above 1 is the machine's own work, and a ratio of two or more
@@ -153,7 +153,7 @@ def measure(case: Case, *, delay: float, rounds: int, level: int = 2) -> Measure
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--delay", type=float, default=0.2, metavar="SECONDS")
+    parser.add_argument("--delay", type=float, default=0.3, metavar="SECONDS")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     parser.add_argument("--level", type=int, default=2, choices=(0, 1, 2))
     given = parser.parse_args()

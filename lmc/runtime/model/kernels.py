@@ -71,7 +71,7 @@ def fallback_warning(kernels: Kernels) -> Diagnostic | None:
     if kernels.reason is None:
         return None
     return Diagnostic("W182", f"torch computes the model: {kernels.reason}", None, severity=Severity.WARNING,
-                      help="the native kernels are about three times as fast; `lmc doctor` shows what is there")
+                      help="the native kernels are faster; `lmc doctor` shows what is there")
 
 
 def missing_feature(config: ModelConfig | DecoderConfig) -> str | None:
