@@ -90,7 +90,7 @@ class Llama:
         x = self.embedding.index_select(0, ids).float()
         for number, layer in enumerate(self.layers):
             x = self._layer(number, layer, x, step)
-        wanted = torch.from_numpy(_outputs(rows))
+        wanted = torch.from_numpy(output_indexes(rows))
         x = rms_norm(x.index_select(0, wanted), self.final_norm, self.config.norm_eps)
         if len(wanted) == 0:
             return torch.empty(0, self.vocab_size)
@@ -134,7 +134,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     return weight * (x * torch.rsqrt((x * x).mean(dim=-1, keepdim=True) + eps))
 
 
-def _outputs(rows: list[Row]) -> np.ndarray:
+def output_indexes(rows: list[Row]) -> np.ndarray:
     """Indexes of the wanted tokens in the flattened batch."""
     wanted, first = [], 0
     for row in rows:

@@ -16,6 +16,7 @@ import torch
 from lmc.runtime.batch import Row
 from lmc.runtime.model.gpu.attention import PlacedPlan, place
 from lmc.runtime.model.gpu.tiles import AttentionPlan, Tiles, plan_attention
+from lmc.runtime.model.llama import output_indexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def step_inputs(rows: list[Row], *, few: int, many: int, heads: int, head_dim: i
     ids = np.concatenate([np.asarray(row.tokens, np.int32) for row in rows])
     positions = np.concatenate([np.arange(row.start, row.start + len(row.tokens), dtype=np.int32) for row in rows])
     new_slots = np.concatenate([np.asarray(row.slots[row.start :], np.int32) for row in rows])
-    outputs = _outputs(rows)
+    outputs = output_indexes(rows).astype(np.int32)
     if padded:
         # At least one token of padding: it takes what is merged for padding.
         count = _size(len(ids) + 1)
@@ -74,11 +75,3 @@ def _size(count: int) -> int:
 
 def _filled(array: np.ndarray, count: int, value: int) -> np.ndarray:
     return np.concatenate((array, np.full(count - len(array), value, array.dtype)))
-
-
-def _outputs(rows: list[Row]) -> np.ndarray:
-    wanted, first = [], 0
-    for row in rows:
-        wanted += [first + index for index in row.outputs]
-        first += len(row.tokens)
-    return np.asarray(wanted, np.int32)
