@@ -1,4 +1,4 @@
-"""The most memory that this process has held, since the start or since it was last asked to begin anew.
+"""The most memory that a process has held, since the start or since it was last asked to begin anew.
 
     reset_peak(); work(); peak_bytes()
 
@@ -15,19 +15,26 @@ from pathlib import Path
 _RESET = "5"
 
 
-def reset_peak() -> None:
+def reset_peak(process: int | str = "self") -> None:
     with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text(_RESET)
+        Path(f"/proc/{process}/clear_refs").write_text(_RESET)
 
 
 def peak_bytes() -> int:
-    """Resident memory at its peak."""
-    with suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+    """Resident memory of this process at its peak."""
+    if (found := peak_of("self")) is not None:
+        return found
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # Kilobytes everywhere but on macOS.
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def peak_of(process: int | str) -> int | None:
+    """Resident memory of any process at its peak, where the system tells it."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return None

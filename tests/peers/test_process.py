@@ -1,0 +1,176 @@
+"""The client of peers: answers find who asked, a peer that dies, hangs or babbles is an error with its last words, and nothing stays."""
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lmc.cli.peers.exchange import PeerAsk, PeerError, PeerSetting
+from lmc.cli.peers.process import Peer
+
+FAKE = Path(__file__).with_name("fake_peer.py")
+SETTING = PeerSetting("nowhere")
+
+
+def fake(*words: str, patience: float = 20.0) -> Peer:
+    return Peer("fake", [sys.executable, str(FAKE), *words], patience=patience)
+
+
+def with_peer(work, *words: str, patience: float = 20.0):
+    """What `work`, a coroutine function of an opened peer, gives."""
+    async def run():
+        await peer.open(SETTING)
+        return await work(peer)
+
+    peer = fake(*words, patience=patience)
+    try:
+        return asyncio.run(run())
+    finally:
+        peer.close()
+
+
+def alive(process: int) -> bool:
+    """A zombie is dead."""
+    try:
+        return " Z " not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2][:4]
+    except OSError:
+        return False
+
+
+def test_answers_find_who_asked():
+    async def work(peer):
+        assert (peer.ready.engine, peer.ready.precision) == ("fake 1.0", "bfloat16") and "score" in peer.ready.can
+        asks = [PeerAsk((5, 6, 7, token), 1 + token % 3) for token in range(50)]
+        return await asyncio.gather(*map(peer.generate, asks)), await peer.stats()
+
+    answers, stats = with_peer(work)
+    assert [len(answer.ids) for answer in answers] == [1 + token % 3 for token in range(50)]
+    assert (answers[0].computed, answers[0].cached) == (4, 0) and {answer.cached for answer in answers[1:]} == {3}
+    assert (stats.computed, stats.cached) == (4 + 49, 3 * 49)
+    assert stats.generated == stats.passes == sum(len(answer.ids) for answer in answers)
+
+
+def test_options_reach_the_peer():
+    async def work(peer):
+        return [await peer.generate(ask) for ask in (
+            PeerAsk((1, 2), 4, temperature=0.7, seed=40), PeerAsk((1, 2), 4, stop=(" 102",)), PeerAsk((1, 2), 9, regex="a+"),
+        )], await peer.score((3, 4, 5), 1)
+
+    (drawn, stopped, held), score = with_peer(work)
+    assert drawn.ids == (40, 41, 42, 43) and drawn.finish == "length"
+    assert (stopped.text, stopped.finish) == (" 100 101", "stop")
+    assert len(held.ids) == 3
+    assert score.logprobs == (-4.0, -5.0) and score.computed == 3
+
+
+def test_a_reset_empties_the_cache():
+    async def work(peer):
+        first = await peer.generate(PeerAsk((1, 2, 3), 1))
+        again = await peer.generate(PeerAsk((1, 2, 3), 1))
+        await peer.reset()
+        return first.cached, again.cached, (await peer.generate(PeerAsk((1, 2, 3), 1))).cached
+
+    assert with_peer(work) == (0, 2, 0)
+
+
+def test_requests_that_come_together_are_one_batch():
+    async def work(peer):
+        answers = await asyncio.gather(*(peer.generate(PeerAsk((9, token), 2)) for token in range(20)), return_exceptions=True)
+        alone = await peer.generate(PeerAsk((9, 9), 2))
+        mixed = await asyncio.gather(*(peer.generate(PeerAsk((9, token), 2)) for token in (1, 1 << 21)), return_exceptions=True)
+        return answers, alone, mixed
+
+    answers, alone, (good, bad) = with_peer(work, "batch")
+    assert {answer.text for answer in answers} == {"20"} and alone.text == "1"
+    assert good.text == "2" and "ValueError: no token 2097152" in str(bad), "one that fails fails alone"
+
+
+def test_one_peer_serves_several_event_loops():
+    peer = fake()
+    try:
+        asyncio.run(peer.open(SETTING))
+        assert [asyncio.run(peer.generate(PeerAsk((1, 2), 1))).cached for _ in range(2)] == [0, 1]
+    finally:
+        peer.close()
+
+
+@pytest.mark.parametrize("word, says", [
+    ("die", "ended with exit code 7; its last words:\n    out of luck"),
+    ("babble", "said what is not the protocol: Loading: 100%"),
+])
+def test_a_peer_that_breaks_fails_all_that_waits(word, says):
+    async def work(peer):
+        results = await asyncio.gather(peer.generate(PeerAsk((13,), 1)), peer.generate(PeerAsk((13, 1), 1)), return_exceptions=True)
+        assert peer.ended
+        with pytest.raises(PeerError):
+            await peer.generate(PeerAsk((1,), 1))
+        return [str(result) for result in results]
+
+    for text in with_peer(work, word):
+        assert "E0874" in text and f"the peer `fake` {says}" in text
+
+
+@pytest.mark.parametrize("word", ["hang", "stuck"])
+def test_a_peer_that_hangs_is_killed(word):
+    async def work(peer):
+        with pytest.raises(PeerError, match="said nothing for 0.3 seconds"):
+            await peer.generate(PeerAsk((13,), 1))
+        return peer._process.pid
+
+    started = time.monotonic()
+    assert not alive(with_peer(work, word, patience=0.3))
+    assert time.monotonic() - started < 15, "and closing it does not wait for it"
+
+
+def test_what_is_not_there_and_what_cannot_open():
+    with pytest.raises(PeerError, match="cannot be started: /nowhere/python: No such file"):
+        Peer("vllm", ["/nowhere/python"])
+    peer = fake("dead-open")
+    with pytest.raises(PeerError, match=r"(?s)ended with exit code 3; its last words:.*it cannot read the weights"):
+        asyncio.run(peer.open(SETTING))
+    peer.close()
+    peer.close()
+
+
+def test_a_waiter_that_is_cancelled_gives_its_request_up():
+    async def work(peer):
+        waiting = asyncio.create_task(peer.generate(PeerAsk((13,), 1)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert not peer._waiting
+        return (await peer.generate(PeerAsk((1,), 1))).ids
+
+    assert with_peer(work, "hang") == (100,)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes of a session are found in /proc")
+def test_its_processes_are_stopped_measured_and_gone():
+    async def work(peer):
+        child = int(peer.ready.notes[0].split()[1])
+        peer.pause()
+        stopped = [state(process) for process in (peer._process.pid, child)]
+        peer.resume()
+        peer.reset_peak()
+        assert (await peer.generate(PeerAsk((1,), 1))).ids == (100,)
+        assert peer.peak_bytes() > 2 << 20
+        peer.pause()
+        return child, stopped
+
+    child, stopped = with_peer(work, "child")
+    assert stopped == ["T", "T"]
+    assert not alive(child), "closed while it was stopped"
+
+
+def state(process: int) -> str:
+    """`T` once the signal has arrived."""
+    for _ in range(200):
+        found = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        if found == "T":
+            return found
+        os.sched_yield()
+    return found
