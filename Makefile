@@ -22,12 +22,20 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-# Each list of benchmarks/peers has a virtual environment of its own: the engines' needs do not go together.
-bench-peers: $(patsubst benchmarks/peers/%.txt,.bench-peers/%/.ready,$(wildcard benchmarks/peers/*.txt))
+# Each list of benchmarks/peers has a virtual environment of its own: the engines' needs do not go together.  NAME.alone.txt is installed
+# after NAME.txt and without what it asks for: its needs stand in NAME.txt, where they are met in another way.
+#     make bench-peers                            all of them
+#     make bench-peers PEERS="vllm transformers"  some
+PEERS ?= $(filter-out %.alone,$(patsubst benchmarks/peers/%.txt,%,$(wildcard benchmarks/peers/*.txt)))
 
-.bench-peers/%/.ready: benchmarks/peers/%.txt
+bench-peers: $(PEERS:%=.bench-peers/%/.ready)
+
+.SECONDEXPANSION:
+.bench-peers/%/.ready: benchmarks/peers/%.txt $$(wildcard benchmarks/peers/$$*.alone.txt benchmarks/peers/$$*.sh)
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check -r $<
+	$(if $(wildcard benchmarks/peers/$*.alone.txt),$(@D)/bin/python -m pip install --disable-pip-version-check --no-deps -r benchmarks/peers/$*.alone.txt)
+	$(if $(wildcard benchmarks/peers/$*.sh),bash benchmarks/peers/$*.sh $(@D))
 	touch $@
 
 clean:

@@ -1,0 +1,58 @@
+"""Outlines as a peer: text held to a regex or a JSON schema, on transformers, in static batches.
+
+Outlines takes text and not token ids: a prompt goes in as what its ids spell.  The index of a regex is built at its first use.
+"""
+
+import os
+
+from peer_protocol import BatchEngine, serve
+
+
+class Outlines(BatchEngine):
+    async def open(self, job):
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        import outlines
+        import torch
+        import transformers
+        from importlib.metadata import version
+
+        torch.set_num_threads(job["threads"])
+        transformers.logging.set_verbosity_error()
+        self.outlines = outlines
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(job["model"], padding_side="left")
+        model = transformers.AutoModelForCausalLM.from_pretrained(job["model"], dtype=getattr(torch, job["dtype"])).eval()
+        self.model, self.generators = outlines.from_transformers(model, self.tokenizer), {}
+        return {"engine": f"Outlines {version('outlines')} on transformers {transformers.__version__}", "precision": job["dtype"],
+                "can": ["regex", "schema"], "notes": ["text in, static batches, no cache from request to request"]}
+
+    async def reset(self):
+        """It keeps nothing."""
+
+    def run(self, asks):
+        groups = {}
+        for place, ask in enumerate(asks):
+            if ask.get("temperature") or ask.get("stop"):
+                raise ValueError("this adapter takes the likeliest token, and no stops")
+            groups.setdefault((ask.get("regex"), ask.get("schema"), ask["max_tokens"]), []).append(place)
+        answers = [None] * len(asks)
+        for (regex, schema, most), places in groups.items():
+            prompts = [self.tokenizer.decode(asks[place]["ids"]) for place in places]
+            texts = self.generator(regex, schema).batch(prompts, max_new_tokens=most, do_sample=False)
+            for place, text in zip(places, texts):
+                ids = self.tokenizer.encode(text, add_special_tokens=False)
+                answers[place] = {"ids": ids, "text": text, "finish": "length" if len(ids) >= most else "stop",
+                                  "computed": len(asks[place]["ids"]), "cached": 0}
+        return answers
+
+    def generator(self, regex, schema):
+        if (regex, schema) not in self.generators:
+            from outlines.types import JsonSchema, Regex
+
+            if not regex and not schema:
+                raise ValueError("Outlines is asked for constrained text only")
+            self.generators[regex, schema] = self.outlines.Generator(self.model, Regex(regex) if regex else JsonSchema(schema))
+        return self.generators[regex, schema]
+
+
+if __name__ == "__main__":
+    serve(Outlines())
