@@ -31,6 +31,7 @@ from lmc.runtime.generation import Generation
 from lmc.runtime.hints import Hint, Keep, Pin, Prefill, Release
 from lmc.runtime.live_contexts import LiveContexts, Prefilling
 from lmc.runtime.model.sampling import best_of, draw_choice, sampling_fault
+from lmc.runtime.prefills import Prefills
 from lmc.runtime.request import (
     DoneEvent, Event, FailedEvent, Generated, GenerateRequest, Jump, PieceEvent, Scored, ScoreRequest, TextEvent, TokenLogprob,
 )
@@ -58,6 +59,7 @@ class Engine:
         self._drafts = Drafts(self._sets, self._canonical)
         self._scheduler = Scheduler(slots, policy=Policy(policy), max_batch_tokens=max_batch_tokens, cache=cache, tree=tree)
         self._live = LiveContexts(self._scheduler.tree, slots)
+        self._prefills = Prefills(self._scheduler.tree, self._live, slots)
         self._fork_hints = fork_hints
         self._watch = self._scheduler.tree.watch = Stopwatch(clock)
         self._tickets = count(1)
@@ -78,7 +80,7 @@ class Engine:
     @property
     def busy(self) -> bool:
         """Whether a step has something to do or to tell."""
-        return bool(self._open or self._events)
+        return bool(self._open or self._events or self._prefills.ready)
 
     @property
     def stats(self) -> EngineStats:
@@ -140,18 +142,22 @@ class Engine:
 
     def hint(self, hint: Hint) -> None:
         """Take over what a program tells of its contexts; see `lmc.runtime.hints`.  A prefill ends with a `DoneEvent` of its handle,
-        or with none where there is nothing to compute."""
+        or with none where its readers compute it."""
         if not self._scheduler.cache:
             return
         match hint:
             case Prefill(handle, ids) if self._fork_hints:
-                self._prefill(handle, ids)
+                # One that is too long is left to its readers, which are told so.
+                if ids and len(ids) <= self.limit and handle not in self._open:
+                    self._prefills.ask(handle, ids)
             case Prefill(handle, ids):
                 self._live.keep(handle, ids, None)
             case Keep(handle, ids, next_use):
+                self._prefills.computed(ids)
                 self._live.keep(handle, ids, next_use)
             case Release(handle):
                 self.cancel(handle)
+                self._prefills.drop(handle)
                 self._live.release(handle)
             case Pin(ids):
                 self._live.pin(ids)
@@ -159,6 +165,7 @@ class Engine:
     def step(self) -> list[Event]:
         """Extend the requests by one forward pass.  Returns what happened since the last step."""
         self._watch.turn_to(Work.SCHEDULER)
+        self._begin_prefills()
         batch = self._scheduler.plan()
         self._watch.turn_to(Work.REST)
         for request, (logits, best) in zip(batch, self._forward(batch)):
@@ -193,16 +200,12 @@ class Engine:
         check_tokens(request, min(request.max_tokens, self.limit - len(request.prompt)))
         return Generation(request, self._sets, self.limit)
 
-    def _prefill(self, handle: int, ids: tuple[int, ...]) -> None:
-        if handle in self._open:
-            return  # two forks of one context: it is on its way
-        if not ids or len(ids) > self.limit:
-            return  # the readers' own requests will say so
-        if self._scheduler.tree.match_length(list(ids))[0] == len(ids):
-            self._live.keep(handle, ids, None)
-            return
-        self._open[handle] = entry = Request(handle, list(ids), len(ids) - 1, Prefilling(ids))
-        self._scheduler.submit(entry)
+    def _begin_prefills(self) -> None:
+        """Compute ahead what programs want computed, where nobody waits."""
+        if not self._scheduler.waiting:
+            for handle, ids in self._prefills.due(self._scheduler.max_batch_tokens):
+                self._open[handle] = entry = Request(handle, list(ids), len(ids) - 1, Prefilling(ids))
+                self._scheduler.submit(entry)
 
     def _forward(self, batch: list[Request]) -> Iterable[tuple[np.ndarray, list[int]]]:
         """For each request of the batch the logits it wants, (outputs, vocab) float32, and where the greatest of each is; nothing where

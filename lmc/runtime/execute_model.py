@@ -66,7 +66,7 @@ def ask(frame: Frame, step: Step, context: Context, written: int) -> Asked:
 def take(frame: Frame, asked: Asked, call: int, generated: Generated) -> Any:
     """The value of what was generated, which goes into the run's numbers as call `call`.  Raises as `read_value` does."""
     instance, instruction, request = frame.instance, asked.step.instruction, asked.request
-    instance.note_usage(call, request.origin, len(request.prompt), asked.context.written, generated.usage)
+    instance.note_usage(call, request.origin, request.prompt, asked.context.written, generated.usage)
     if asked.options.logprobs:
         instance.recorded[call] = _recorded(frame, instruction, generated)
     value = read_value(frame, asked, generated)

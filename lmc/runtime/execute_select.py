@@ -46,7 +46,7 @@ async def select(frame: Frame, step: Step) -> None:
     if instance.bound.session.remote is None:
         # A server counts for itself.
         usage += Usage(generated=len(chosen))
-    instance.note_usage(call, _origin(frame, step), len(prompts.prefix), context.written, usage)
+    instance.note_usage(call, _origin(frame, step), prompts.prefix, context.written, usage)
     after = instance.bound.session.prompter.extend(context, instruction.attributes["role"], Prompt(prompts.prefix, b""), chosen, "")
     frame.write(instruction, (after, from_text(options[best], instruction.types[1])))
 
@@ -58,7 +58,7 @@ async def score(frame: Frame, step: Step) -> None:
     call = frame.instance.count_call(frame.function(instruction), instruction.span)
     logprobs, usage = await _logprobs(frame, step, prompts.options, prompts.start)
     written = frame.operand(instruction, "context").written
-    frame.instance.note_usage(call, _origin(frame, step), len(prompts.prefix), written, usage)
+    frame.instance.note_usage(call, _origin(frame, step), prompts.prefix, written, usage)
     scored = tuple(Record(SCORED, (option, sum(row))) for option, row in zip(options, logprobs))
     frame.write(instruction, (scored,))
 

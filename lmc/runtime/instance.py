@@ -113,12 +113,17 @@ class Instance:
         self.idle = 0
         return self.calls
 
-    def note_usage(self, call: int, origin: Origin, prompt: int, written: tuple[tuple[int, int], ...], usage: Usage) -> None:
-        """A call is answered: `call` is its number, `prompt` and `written` are as in `call_count`."""
+    def note_usage(self, call: int, origin: Origin, prompt: tuple[int, ...], written: tuple[tuple[int, int], ...], usage: Usage) -> None:
+        """A call is answered: `call` is its number, `prompt` what it read (of a choice, what its options share), `written` as in
+        `call_count`."""
+        # What was computed ahead of it is in the cache when it comes, and was computed for it all the same.
+        ahead = self.leases.found_first(prompt, usage.cached)
+        usage += Usage(cached=-ahead, computed=ahead)
         self.usage += usage
+        length = len(prompt)
         if self.bound.session.remote is not None:
-            prompt, written = usage.cached + usage.computed, ()
-        self.counted[call] = call_count(origin, prompt, written, usage)
+            length, written = usage.cached + usage.computed, ()
+        self.counted[call] = call_count(origin, length, written, usage)
 
     def count_round(self, what: str, where: str, span: Span | None) -> None:
         """Before a round of a loop, or a call of a function.  `what` names it."""
@@ -151,7 +156,7 @@ class Instance:
     def report(self) -> Report:
         """The numbers so far, or of the whole run once it is over."""
         seconds = (self._end or time.monotonic()) - self._start
-        usage = self.usage + self.leases.usage
+        usage = self.usage + Usage(computed=self.leases.unread)
         recorded = tuple(self.recorded[call] for call in sorted(self.recorded))
         counted = tuple(self.counted[call] for call in sorted(self.counted))
         return Report(self.calls, usage.generated, usage.cached, usage.computed, seconds, self.seed, tuple(self.warnings), recorded,

@@ -23,15 +23,20 @@ if TYPE_CHECKING:
 
 
 class Leases:
-    """The leases of one run.  `usage`: what prefills have computed, less what calls then found in the cache because of it."""
+    """The leases of one run."""
 
-    __slots__ = ("usage", "_session", "_handles", "_ends")
+    __slots__ = ("_session", "_handles", "_ends", "_ahead")
 
     def __init__(self, session: Answers):
-        self.usage = Usage()
         self._session = session
         self._handles: weakref.WeakKeyDictionary[Context, int] = weakref.WeakKeyDictionary()
         self._ends: dict[int, weakref.finalize] = {}
+        self._ahead: dict[tuple[int, ...], int] = {}  # prefixes computed ahead, and how many of their last tokens nobody has found yet
+
+    @property
+    def unread(self) -> int:
+        """Tokens that were computed ahead of calls and that no call has found so far."""
+        return sum(self._ahead.values())
 
     def keep(self, context: Context, next_use: int | None = None) -> None:
         """The context lives, and what is computed of it is kept before what does not."""
@@ -41,7 +46,7 @@ class Leases:
         """Compute the context before its readers come; it lives."""
         ids = self._session.prompter.certain(context)
         if ids:
-            self._session.hint(Prefill(self._handle(context), ids), self._note)
+            self._session.hint(Prefill(self._handle(context), ids), lambda usage: self._note(ids, usage))
 
     def release(self, context: Context) -> None:
         """The context is over, unless something else holds it: its lease ends with it."""
@@ -51,6 +56,20 @@ class Leases:
     def pin(self, ids: tuple[int, ...]) -> None:
         """Later calls begin with `ids`."""
         self._session.hint(Pin(ids))
+
+    def found_first(self, prompt: tuple[int, ...], cached: int) -> int:
+        """How many of the `cached` tokens of a call's prompt were computed ahead for it, and found by no call before."""
+        found = 0
+        for ids, count in list(self._ahead.items()):
+            begin = len(ids) - count
+            if cached > begin and ids == prompt[: len(ids)]:
+                taken = min(cached, len(ids)) - begin
+                found += taken
+                if taken == count:
+                    del self._ahead[ids]
+                else:
+                    self._ahead[ids] = count - taken
+        return min(found, cached)
 
     def end(self) -> None:
         """End all leases now."""
@@ -70,6 +89,6 @@ class Leases:
         self._ends.pop(handle, None)
         self._session.hint(Release(handle))
 
-    def _note(self, usage: Usage) -> None:
-        # The readers count these tokens as cached, so that prompts would be longer than they are.
-        self.usage += Usage(cached=-usage.computed, computed=usage.computed)
+    def _note(self, ids: tuple[int, ...], usage: Usage) -> None:
+        if usage.computed:
+            self._ahead[ids] = self._ahead.get(ids, 0) + usage.computed

@@ -42,7 +42,8 @@ class CallCount:
     kind: `gen`, `select` or `score`; where: its place; function, path: who asked, as in `Origin`
     prompt: tokens of the prompt; of a choice, those that its options share
     text, written: the same by where they come from, in turn: text, then what a generation wrote, then text, …; `text` has one more
-    cached, computed: prompt tokens that were found in the cache, and that were not; of a choice, over all options
+    cached, computed: prompt tokens that were found in the cache, and that were not; of a choice, over all options; what was computed
+        ahead for several calls counts as computed by the first of them
     generated: tokens that the model wrote or chose
     """
 
@@ -72,7 +73,8 @@ class Report:
 
     calls: generations and choices asked of the model
     generated: tokens that the model wrote or chose; jumped: those of them that needed no forward pass of their own
-    cached, computed: prompt tokens that were found in the cache, and that were not
+    cached, computed: prompt tokens that were found in the cache, and that were not: the sums over the calls, and what was computed
+        ahead and no call found
     seconds: wall-clock time
     seed: the program seed; the same one gives the same run
     warnings: what the reader of the result should know (a text that ended at the model's context), in order

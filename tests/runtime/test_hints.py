@@ -66,13 +66,61 @@ def test_retracted_branches_do_not_compute_their_prompts_again():
     assert engine.stats.prompt <= 30 + 20 * SUFFIX + 20
 
 
-def test_a_prefill_is_computed_beside_its_readers_and_ends_with_an_event():
+def test_a_prefill_is_computed_where_nobody_waits_and_ends_with_an_event():
+    engine = make_engine(200)
+    handle, trunk = engine.reserve(), (0, 1) * 20
+    engine.hint(Prefill(handle, trunk))
+    assert [e.ticket for e in engine.step()] == [handle] and engine.stats.prompt == 40
+    readers = [engine.submit(GenerateRequest((*trunk, bit), 1)) for bit in (0, 1)]
+    assert sorted(e.ticket for e in engine.step()) == readers
+    assert engine.stats.prompt == 42 and engine.stats.steps == 2
+
+
+def test_readers_that_wait_compute_their_prefix_themselves():
     engine = make_engine(200)
     handle, trunk = engine.reserve(), (0, 1) * 20
     engine.hint(Prefill(handle, trunk))
     readers = [engine.submit(GenerateRequest((*trunk, bit), 1)) for bit in (0, 1)]
-    assert sorted(e.ticket for e in engine.step()) == sorted([handle, *readers]), "the readers wait for a step of their own"
+    assert sorted(e.ticket for e in engine.step()) == readers, "in one step, and none of it is told as computed ahead"
+    assert engine.busy and engine.step() == [] and not engine.busy
     assert engine.stats.prompt == 42 and engine.stats.steps == 1
+    assert handle in engine._live._kept, "the context lives all the same"
+
+
+def forks_that_come_late(hints: bool) -> int:
+    """Six forks whose hints come a step before their branches, in a pool that holds two of them: the prompt tokens computed."""
+    rng = random.Random(1)
+    engine = Engine(DryModel(TwoTokens(), max_positions=500), TwoTokens(), slots=2 * 40 + 4 * (SUFFIX + ANSWER), max_batch_tokens=64,
+                    fork_hints=hints)
+    trunks = [tuple(rng.randint(0, 1) for _ in range(40)) for _ in range(6)]
+    for trunk in trunks:
+        engine.hint(Prefill(engine.reserve(), trunk))
+    for _ in range(4):
+        engine.step()
+    for trunk in trunks:
+        for _ in range(4):
+            engine.submit(GenerateRequest(trunk + tuple(rng.randint(0, 1) for _ in range(SUFFIX)), ANSWER, ignore_eos=True))
+    while engine.busy:
+        engine.step()
+        check_invariants(engine)
+    return engine.stats.prompt
+
+
+def test_computing_ahead_costs_nothing_in_a_small_pool():
+    assert forks_that_come_late(True) <= forks_that_come_late(False) + 6, "a token for each prefix that was there as a whole"
+
+
+def test_what_branches_release_of_a_prefix_that_others_will_read_is_not_released():
+    engine = make_engine(200)
+    handle, branch, trunk = engine.reserve(), engine.reserve(), (0, 1) * 20
+    engine.hint(Prefill(handle, trunk))
+    engine.submit(GenerateRequest((*trunk, 1, 1), 1))
+    engine.step()
+    engine.hint(Keep(branch, (*trunk, 1, 1)))
+    engine.hint(Release(branch))
+    assert [node.depth for node in engine._scheduler.tree.nodes() if node.released] == [42]
+    engine.hint(Release(handle))
+    assert sorted(node.depth for node in engine._scheduler.tree.nodes() if node.released) == [40, 42]
 
 
 def test_what_is_there_is_not_computed_and_a_prefix_that_cannot_fit_is_passed_over():
@@ -92,13 +140,13 @@ def test_a_reader_takes_over_from_a_prefill_that_is_given_up(when):
     engine = make_engine(200, max_batch_tokens=16)
     handle, trunk = engine.reserve(), (0, 1) * 20
     engine.hint(Prefill(handle, trunk))
-    reader = engine.submit(GenerateRequest((*trunk, 1), 1))
     done = engine.step() if when == "running" else []
+    reader = engine.submit(GenerateRequest((*trunk, 1), 1))
     engine.hint(Release(handle))
     while engine.busy:
         done += engine.step()
         check_invariants(engine)
-    assert [e.ticket for e in done] == [handle, reader]
+    assert [e.ticket for e in done] == [handle, reader] if when == "running" else [reader]
     assert engine.stats.prompt == 41
 
 

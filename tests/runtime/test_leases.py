@@ -7,6 +7,8 @@ import os
 import pytest
 
 from lmc.runtime.hints import Keep, Pin, Prefill, Release
+from lmc.runtime.leases import Leases
+from lmc.runtime.request import Usage
 from tests.runtime.programs import WatchedSession, dry_session, program_of, run
 
 JUDGE = '''
@@ -86,3 +88,16 @@ def test_what_a_loop_carries_is_kept_in_each_round_and_over_in_the_next(tmp_path
     first, *_, last = kept
     place = {(type(one), one.handle): index for index, one in enumerate(hints) if isinstance(one, (Keep, Release))}
     assert place[Release, first] < place[Keep, last]
+
+
+def test_what_is_computed_ahead_counts_for_the_first_call_that_finds_it(tmp_path):
+    session = dry_session()
+    leases, ids = Leases(session), tuple(range(10))
+    leases._note(ids[:6], Usage(computed=6))
+    leases._note(ids, Usage(cached=6, computed=4))
+    assert leases.unread == 10
+    assert leases.found_first((*ids[:6], 99), 6) == 6, "another branch of the shorter one"
+    assert leases.found_first((*ids, 77), 8) == 2, "the rest was evicted before it came"
+    assert leases.found_first((*ids, 78), 10) == 2 and leases.unread == 0
+    assert leases.found_first((*ids, 79), 10) == 0
+    session.close()
