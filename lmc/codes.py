@@ -159,6 +159,8 @@ CODES: dict[str, str] = {
     "E0871": "a model over the network cannot do this",
     "E0872": "a request over the network failed",
     "E0873": "an answer over the network is no whole answer",
+    "E0881": "the server cannot listen there",
+    "E0882": "a request to the server is wrong",
     "E0874": "an engine beside `lmc` has failed",
     # E09 IR, artifacts, and what this version does not execute
     "E0901": "parsed and checked, but not executed by this version",

@@ -19,9 +19,10 @@ FLOORS = {
     "runtime": {"backend.program", "backend.serialize"},
     "compiler": {"parser", "passes", "backend", "ir"},
     "embed": {"compiler", "runtime", "backend.program", "backend.serialize"},
+    "server": {"compiler", "embed", "runtime", "backend"},
     "lsp": {"parser"},
     "pygments_lexer": {"parser.words"},
-    "cli": {"lsp", "compiler", "embed", "runtime", "backend", "ir", "parser", "passes"},
+    "cli": {"lsp", "server", "compiler", "embed", "runtime", "backend", "ir", "parser", "passes"},
 }
 
 

@@ -27,6 +27,7 @@ from lmc.cli.plan import plan
 from lmc.cli.render import render
 from lmc.cli.run import run
 from lmc.cli.schema import schema
+from lmc.cli.serve import serve
 from lmc.cli.signals import end_at_once, watch_interrupts
 from lmc.cli.stubs import stubs
 from lmc.cli.test import test
@@ -39,7 +40,7 @@ def lmc() -> None:
     """Compile and run language-model programs (.lmp)."""
 
 
-for _command in (run, check, explain, compile_command, plan, render, test, fmt, stubs, schema, lsp, models, doctor, bench):
+for _command in (run, check, explain, compile_command, plan, render, test, fmt, stubs, schema, serve, lsp, models, doctor, bench):
     lmc.add_command(_command)
 
 

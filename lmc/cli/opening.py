@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lmc.runtime.instance import RunOptions
     from lmc.runtime.machine import Machine
     from lmc.runtime.open_session import Opened
+    from lmc.runtime.remote.settings import RemoteSettings
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
 
@@ -100,13 +101,20 @@ def extern_functions(given: Mapping[str, Any]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def opened_session(program: Program, given: Mapping[str, Any]) -> AsyncIterator[Opened]:
-    """The program's model; it is loaded in a thread, so that Ctrl-C is heard meanwhile."""
+    """The program's model, in this process or behind a server."""
+    model = given["model"] or program.config.get("model", "default")
+    async with opened_model(model, given, server_of(program, given)) as session:
+        yield session
+
+
+@asynccontextmanager
+async def opened_model(model: str, given: Mapping[str, Any], remote: RemoteSettings | None = None) -> AsyncIterator[Opened]:
+    """A model; it is loaded in a thread, so that Ctrl-C is heard meanwhile."""
     from lmc.embed import cache_folder
     from lmc.runtime.daemon_call import call_in_daemon
 
-    remote = server_of(program, given)
     session = await call_in_daemon(_open, {
-        "model": given["model"] or program.config.get("model", "default"), "cache": cache_folder(), "dry": given["dry"],
+        "model": model, "cache": cache_folder(), "dry": given["dry"],
         "dtype": given["dtype"], "kernels": given["kernels"], "deterministic": given["deterministic"], "pool_tokens": given["pool_tokens"],
         "pool_bytes": given["pool_bytes"], "jump": given["jump"], "policy": given["policy"], "without": given["without"],
         "remote": remote,

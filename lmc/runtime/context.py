@@ -79,6 +79,10 @@ class Prompter:
         """The empty context."""
         return Context()
 
+    def open(self, context: Context, role: str) -> Context:
+        """The context with a turn of `role` open, which may stay without text.  Raises ContextError where it cannot stand."""
+        return self._open(context, role)
+
     def append(self, context: Context, role: str, text: str) -> Context:
         """The context with the author's text in a turn of `role` ("system", "user", "assistant" or "raw").
 

@@ -36,6 +36,7 @@ from lmc.runtime.request import (
     DoneEvent, Event, FailedEvent, Generated, GenerateRequest, Jump, PieceEvent, Scored, ScoreRequest, TextEvent, TokenLogprob,
 )
 from lmc.runtime.radix import RadixTree
+from lmc.runtime.salt import plain, salted
 from lmc.runtime.scheduler import Policy, Request, Scheduler
 from lmc.runtime.scoring import Scoring
 from lmc.runtime.time_shares import Stopwatch, Work
@@ -184,9 +185,10 @@ class Engine:
 
     def _enter(self, ticket: int, request: GenerateRequest | ScoreRequest) -> Request:
         if isinstance(request, ScoreRequest):
-            entry = Request(ticket, list(request.ids[:-1]), request.start - 1, Scoring(request))
+            entry = Request(ticket, salted(request.ids[:-1], request.tenant), request.start - 1, Scoring(request))
         else:
-            entry = Request(ticket, list(request.prompt), len(request.prompt) - 1, self._generation(request), self._most(request))
+            ids = salted(request.prompt, request.tenant)
+            entry = Request(ticket, ids, len(ids) - 1, self._generation(request), self._most(request))
             self._look_ahead(entry)
         entry.priority = request.priority
         return entry
@@ -351,12 +353,13 @@ class Engine:
         request = work.request.then(result)
         if request is None:
             return None
+        request = replace(request, tenant=work.request.tenant)
         self.check(request)
         return self._generation(request)
 
     def _go_on(self, request: Request, work: Generation, keep: int) -> None:
         """Continue with a piece whose prompt begins with the first `keep` tokens of what is there."""
-        prompt = list(work.request.prompt)
+        prompt = salted(work.request.prompt, work.request.tenant)
         assert prompt[:keep] == request.ids[:keep], "a piece that does not go on from the one before it"
         request.work = work
         self._scheduler.go_on(request, prompt, keep)
@@ -392,4 +395,5 @@ def _row(request: Request) -> Row:
     outputs = list(range(max(request.wanted, start) - start, end - start))
     guesses = request.draft[: request.drafted]
     few = request.work.few(guesses) if outputs and isinstance(request.work, Generation) else ()
-    return Row((request.ids[start:] + guesses)[: end - start], start, request.slots, outputs, few)
+    tokens = (request.ids[start:] + guesses)[: end - start]
+    return Row(tokens if start else plain(tokens), start, request.slots, outputs, few)

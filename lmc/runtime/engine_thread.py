@@ -16,6 +16,7 @@ from lmc.runtime.engine import Engine
 from lmc.runtime.engine_failures import broken, cancelled
 from lmc.runtime.engine_stats import EngineStats
 from lmc.runtime.hints import Hint, Prefill, Release
+from lmc.runtime.pulse import Pulse
 from lmc.runtime.request import DoneEvent, Event, FailedEvent, GenerateRequest, ScoreRequest
 
 
@@ -41,7 +42,7 @@ class _Close:
 
 
 class EngineThread:
-    """Runs `engine` until `close`.  All methods may be called from any thread."""
+    """Runs `engine` until `close`.  All methods may be called from any thread.  `pulse`: how its steps go."""
 
     def __init__(self, engine: Engine, deliver: Callable[[list[Event]], None]):
         self._engine = engine
@@ -50,6 +51,7 @@ class EngineThread:
         self._lock = threading.Lock()  # a command is either queued before the end or refused
         self._end: RunError | None = None
         self._tickets: set[int] = set()  # open ones; the engine thread's own
+        self.pulse = Pulse()
         # A daemon, so that a second Ctrl-C ends the process in the middle of a step.
         self._thread = threading.Thread(target=self._run, name="lmc-engine", daemon=True)
         self._thread.start()
@@ -112,7 +114,10 @@ class EngineThread:
 
     def _step(self) -> None:
         # A function of its own, so that a thread that waits holds no error, and through it the frames that it came by.
-        if events := self._engine.step():
+        self.pulse.begin()
+        events = self._engine.step()
+        self.pulse.end()
+        if events:
             self._tickets -= {event.ticket for event in events if isinstance(event, (DoneEvent, FailedEvent))}
             self._deliver(events)
 

@@ -42,15 +42,16 @@ def pool_size(tokens: int | None = None, size: int | str | None = None) -> PoolS
         raise UsageError(Diagnostic("E0851", message, None, help="leave `pool_tokens` or `pool_bytes` out"))
     if tokens is not None and tokens < _LEAST:
         raise _too_small(f"the pool has {tokens} tokens")
-    return PoolSize(tokens, None if size is None else _bytes(size))
+    return PoolSize(tokens, None if size is None else read_bytes(size, "pool_bytes", "left out, a quarter of the free memory is taken"))
 
 
-def _bytes(size: int | str) -> int:
+def read_bytes(size: int | str, name: str, help: str | None = None) -> int:
+    """A number of bytes, such as 512MiB.  name: of the option, for messages.  Raises `UsageError`."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]?I?B?)", str(size).strip().upper())
     unit = found[2] + ("" if found[2].endswith("B") or not found[2] else "B") if found else "?"
     if found is None or unit not in _UNITS:
-        message = f"`pool_bytes` is {size!r}, expected a size such as 512MiB or 2GiB"
-        raise UsageError(Diagnostic("E0851", message, None, help="left out, a quarter of the free memory is taken"))
+        message = f"`{name}` is {size!r}, expected a size such as 512MiB or 2GiB"
+        raise UsageError(Diagnostic("E0851", message, None, help=help))
     return int(float(found[1]) * _UNITS[unit])
 
 

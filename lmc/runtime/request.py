@@ -71,6 +71,7 @@ class GenerateRequest:
         Its prompt begins with this one's and the tokens that this one kept.  Called in the engine's thread, so it touches nothing that
         changes; what it raises fails the request.
     told: where the model is asked over the network, gets every attempt
+    tenant: whose prefixes may be found in the cache, and who may find these; 0 is everybody's
     """
 
     prompt: tuple[int, ...]
@@ -88,18 +89,20 @@ class GenerateRequest:
     then: Callable[[Generated], GenerateRequest | None] | None = field(default=None, compare=False)
     priority: int = field(default=0, compare=False)
     told: Callable[[Attempt], None] | None = field(default=None, compare=False)
+    tenant: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """Log-probabilities of `ids[start:]`, each given all ids before it; `1 <= start < len(ids)`.  `priority` and `told` as of a
-    generation."""
+    """Log-probabilities of `ids[start:]`, each given all ids before it; `1 <= start < len(ids)`.  `priority`, `told` and
+    `tenant` as of a generation."""
 
     ids: tuple[int, ...]
     start: int
     origin: Origin | None = field(default=None, compare=False)
     priority: int = field(default=0, compare=False)
     told: Callable[[Attempt], None] | None = field(default=None, compare=False)
+    tenant: int = 0
 
 
 class Jump(Enum):

@@ -28,6 +28,7 @@ from lmc.runtime.flat_table import FlatTable
 from lmc.runtime.grammar import Constraint, GrammarConstraint
 from lmc.runtime.mask_store import MaskStore
 from lmc.runtime.hints import Hint, Prefill, Release
+from lmc.runtime.pulse import Pulse
 from lmc.runtime.request import (
     DoneEvent, Event, FailedEvent, Generated, GenerateRequest, PieceEvent, Scored, ScoreRequest, TextEvent, Usage,
 )
@@ -82,6 +83,11 @@ class Session:
     @property
     def stats(self) -> EngineStats:
         return self._engine.stats
+
+    @property
+    def pulse(self) -> Pulse:
+        """How the steps of its engine go."""
+        return self._engine.pulse
 
     @property
     def ended(self) -> bool:

@@ -1,0 +1,66 @@
+"""How a server is set up: where it listens, who may ask, and how much at a time.
+
+    ServerSettings(model_name="default", keys=(Key("alice", digest),))
+
+Everything here is decided before the server starts and does not change while it runs.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+#: What a client is called where no keys are asked for.
+ANYBODY = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An API key: whose it is, and its SHA-256."""
+
+    name: str
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """model_name: as clients name the model
+    host, port: where it listens
+    keys: who may ask; none: anybody
+    origins: whose pages may ask from a browser; hosts: further names that the server may be addressed by
+    max_body_bytes, max_prompt_bytes: of one request, and of the text in it that the model is to read
+    max_open: generations that may be asked for at a time, all clients together; beyond, a request is told to come again
+    max_choices: generations of one request
+    max_tokens: generated tokens of one choice, None for what the model's context holds
+    share_cache: whether clients with different keys may find one another's prefixes in the cache
+    drain_seconds: how long requests that run may go on once the server is to end
+    stuck_seconds: a step of the engine that takes longer is told by `/health`
+    """
+
+    model_name: str
+    host: str = "127.0.0.1"
+    port: int = 8000
+    keys: tuple[Key, ...] = ()
+    origins: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    max_body_bytes: int = 8 << 20
+    max_prompt_bytes: int = 1 << 20
+    max_open: int = 256
+    max_choices: int = 16
+    max_tokens: int | None = None
+    share_cache: bool = False
+    drain_seconds: float = 10.0
+    stuck_seconds: float = 120.0
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address, or a name, is this machine's own and nobody else's."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
