@@ -76,22 +76,20 @@ def fallback_warning(kernels: Kernels) -> Diagnostic | None:
 
 def missing_feature(config: ModelConfig | DecoderConfig) -> str | None:
     """What the model has and the native step lacks."""
-    if (lacking := only_in_torch(config)) is not None:
-        return f"{lacking}, which only torch computes"
+    if isinstance(config, DecoderConfig):
+        return f"it is a {config.family} model, which transformers computes"
     if config.head_dim > _LONGEST_HEAD:
         return f"the model's heads have {config.head_dim} numbers, the native step has room for {_LONGEST_HEAD}"
     return None
 
 
-def only_in_torch(config: ModelConfig | DecoderConfig) -> str | None:
-    """What the model has that neither the native step nor the kernels for GPUs have."""
+def missing_on_gpu(config: ModelConfig | DecoderConfig) -> str | None:
+    """What the model has and the kernels for GPUs lack."""
     if isinstance(config, DecoderConfig):
-        return f"it is a {config.family} model"
+        return f"it is a {config.family} model, which transformers computes"
     if config.window is not None:
         return f"its layers see only the last {config.window} tokens"
-    if config.experts:
-        return f"its layers have {config.experts} experts"
-    return None
+    return f"its layers have {config.experts} experts" if config.experts else None
 
 
 def _no_gpu(config: ModelConfig | DecoderConfig | None) -> str | None:
@@ -100,8 +98,7 @@ def _no_gpu(config: ModelConfig | DecoderConfig | None) -> str | None:
         return "torch finds no GPU"
     if find_spec("triton") is None:
         return "the package triton is not installed"
-    lacking = only_in_torch(config) if config is not None else None
-    return None if lacking is None else f"{lacking}, which only torch computes"
+    return missing_on_gpu(config) if config is not None else None
 
 
 def _native(level: str, config: ModelConfig | DecoderConfig | None, cache: Path | None) -> Kernels:

@@ -26,13 +26,11 @@ from lmc.runtime.model.head import Head
 from lmc.runtime.model.kernels import choose_kernels, fallback_warning
 from lmc.runtime.model.llama import Layer, Llama
 from lmc.runtime.model.mlp import Experts, GatedMlp
-from lmc.runtime.model.named_weights import EMBEDDING, HEAD, NamedWeights
+from lmc.runtime.model.named_weights import EMBEDDING, EXPERT_PARTS, HEAD, MLP_PARTS, NamedWeights
 from lmc.runtime.model.native_llama import NativeLlama
 from lmc.runtime.model.pack_weights import pack_weights
 from lmc.runtime.model.weights import StoredTensor, find_tensors, read_tensors
 
-# Gate, value and output of an MLP, and of Mixtral's experts.
-_MLP_PARTS, _EXPERT_PARTS = ("gate_proj", "up_proj", "down_proj"), ("w1", "w3", "w2")
 _EXPERTS = "block_sparse_moe.experts."
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -130,7 +128,7 @@ def _mlp_shapes(config: ModelConfig) -> Iterator[tuple[str, int, int, bool]]:
     if config.experts:
         yield "block_sparse_moe.gate", config.experts, hidden, False
     names = [f"{_EXPERTS}{number}." for number in range(config.experts)] or ["mlp."]
-    gate, up, down = _EXPERT_PARTS if config.experts else _MLP_PARTS
+    gate, up, down = EXPERT_PARTS if config.experts else MLP_PARTS
     for prefix in names:
         yield from ((f"{prefix}{gate}", inner, hidden, bias), (f"{prefix}{up}", inner, hidden, bias),
                     (f"{prefix}{down}", hidden, inner, bias))
@@ -189,13 +187,13 @@ def _layer(config: ModelConfig, weights: NamedWeights, prefix: str) -> Layer:
         key_norm=weights.norm(f"{prefix}self_attn.k_norm.weight"),
         output=weights.linear(f"{prefix}self_attn.", "o_proj"),
         mlp_norm=weights.norm(f"{prefix}post_attention_layernorm.weight"),
-        mlp=_experts(config, weights, prefix) if config.experts else _mlp(weights, f"{prefix}mlp.", _MLP_PARTS),
+        mlp=_experts(config, weights, prefix) if config.experts else _mlp(weights, f"{prefix}mlp.", MLP_PARTS),
     )
 
 
 def _experts(config: ModelConfig, weights: NamedWeights, prefix: str) -> Experts:
     router = weights.linear(f"{prefix}block_sparse_moe.", "gate")
-    experts = (_mlp(weights, f"{prefix}{_EXPERTS}{number}.", _EXPERT_PARTS) for number in range(config.experts))
+    experts = (_mlp(weights, f"{prefix}{_EXPERTS}{number}.", EXPERT_PARTS) for number in range(config.experts))
     return Experts(router, tuple(experts), config.chosen_experts)
 
 

@@ -17,6 +17,8 @@ import torch
 from lmc.runtime.model.linear import ExactLinear, Linear, exact_range
 
 EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
+#: Gate, value and output of an MLP, and of Mixtral's experts.
+MLP_PARTS, EXPERT_PARTS = ("gate_proj", "up_proj", "down_proj"), ("w1", "w3", "w2")
 
 
 class NamedWeights:

@@ -31,6 +31,23 @@ _MOST_BLOCKS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
+class PackedMlp:
+    """`gate_up`: blocks of gate and value by turns."""
+
+    gate_up: Packed
+    down: Packed
+
+
+@dataclass(frozen=True, slots=True)
+class PackedExperts:
+    """`router`: (experts, hidden); chosen: how many of the experts a token goes through."""
+
+    router: Packed
+    experts: tuple[PackedMlp, ...]
+    chosen: int
+
+
+@dataclass(frozen=True, slots=True)
 class PackedLayer:
     """Weights of one layer; the norms are float32, padded to a multiple of sixteen, `query_norm` and `key_norm` may be None."""
 
@@ -40,8 +57,7 @@ class PackedLayer:
     key_norm: torch.Tensor | None
     output: Packed
     mlp_norm: torch.Tensor
-    gate_up: Packed
-    down: Packed
+    mlp: PackedMlp | PackedExperts
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +97,7 @@ class NativeLlama:
         shape = (config.layers, config.kv_heads, slots, config.head_dim)
         self.pool_k, self.pool_v = zeros(shape, self.dtype), zeros(shape, self.dtype)
         angles = rope_table(config.rope, config.head_dim, min(slots, self.max_positions))
-        layers = (native.Layer * config.layers)(*(_layer(layer) for layer in self.weights.layers))
+        layers = (native.Layer * config.layers)(*map(_layer, self.weights.layers, config.windows))
         model = native.Model(
             bf16=self.dtype == torch.bfloat16, layers=config.layers, hidden=config.hidden, heads=config.heads, kv_heads=config.kv_heads,
             head_dim=config.head_dim, slots=slots, norm_eps=config.norm_eps, scale=config.head_dim ** -0.5,
@@ -164,11 +180,17 @@ def _check(outcome: int) -> None:
         raise MemoryError("no memory for the tokens of this step")
 
 
-def _layer(layer: PackedLayer) -> native.Layer:
-    return native.Layer(
+def _layer(layer: PackedLayer, window: int | None) -> native.Layer:
+    found = native.Layer(
         attention_norm=layer.attention_norm.data_ptr(), mlp_norm=layer.mlp_norm.data_ptr(), query_norm=_pointer(layer.query_norm),
-        key_norm=_pointer(layer.key_norm), qkv=_matrix(layer.qkv), output=_matrix(layer.output), gate_up=_matrix(layer.gate_up),
-        down=_matrix(layer.down))
+        key_norm=_pointer(layer.key_norm), qkv=_matrix(layer.qkv), output=_matrix(layer.output), window=window or 0)
+    mlp = layer.mlp
+    if isinstance(mlp, PackedMlp):
+        found.gate_up, found.down = _matrix(mlp.gate_up), _matrix(mlp.down)
+    else:
+        found.router, found.expert_count, found.chosen = _matrix(mlp.router), len(mlp.experts), mlp.chosen
+        found.experts = (native.Expert * len(mlp.experts))(*((_matrix(one.gate_up), _matrix(one.down)) for one in mlp.experts))
+    return found
 
 
 def _matrix(packed: Packed) -> native.Matrix:

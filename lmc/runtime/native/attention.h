@@ -77,12 +77,19 @@ static void pack_values(const attention *a, int64_t first, int64_t count, int64_
     }
 }
 
-/* Scores of one query -> weights in the dtype, with the largest scaled score taken off; `seen` keys of `keys`. */
-ALWAYS void weigh(const attention *a, int64_t row, int64_t keys, int64_t seen, float *top, float *total) {
+/* The first position that the query at `position` sees. */
+ALWAYS int64_t first_seen(const lmc_tile *tile, int64_t position) {
+    return tile->window && position >= tile->window ? position + 1 - tile->window : 0;
+}
+
+/* Scores of one query -> weights in the dtype, with the largest scaled score taken off; of `keys` keys it sees those from `hidden` to
+   `seen`. */
+ALWAYS void weigh(const attention *a, int64_t row, int64_t keys, int64_t hidden, int64_t seen, float *top, float *total) {
     float *scores = a->scores + row * LMC_SPAN;
     lanes scale = lanes_set(a->tile->scale), largest = lanes_set(-INFINITY), sum = lanes_set(0.0f);
     for (int64_t i = 0; i < keys; i += LMC_LANES) {
         lanes score = lanes_first(seen - i, lanes_mul(lanes_load(scores + i), scale), -INFINITY);
+        if (i < hidden) score = lanes_min(lanes_first(hidden - i, lanes_set(-INFINITY), INFINITY), score);
         lanes_store(scores + i, score);
         largest = lanes_max(score, largest);
     }
@@ -101,11 +108,11 @@ static float exp_one(float x) {
     return all[0];
 }
 
-/* The running sums of a query and those of a further span, brought to the larger top. */
-ALWAYS void merge(const attention *a, int64_t row, int64_t span, float top, float total) {
+/* The running sums of a query and those of its first span, or of a further one, brought to the larger top. */
+ALWAYS void merge(const attention *a, int64_t row, int is_first, float top, float total) {
     int64_t width = a->value_blocks * LMC_LANES;
     float *sums = a->sums + row * width, *part = a->part + row * width;
-    if (span == 0) {
+    if (is_first) {
         memcpy(sums, part, (size_t)width * sizeof *sums);
         a->tops[row] = top;
         a->totals[row] = total;
@@ -131,11 +138,15 @@ static void attend_span(const attention *a, int64_t span, int64_t count) {
     PRODUCT(tile->bf16, tile->q, tile->q_words, a->rows, a->keys, a->key_words, keys / LMC_LANES, a->scores, LMC_SPAN);
     pack_values(a, first, count, words);
     float tops[a->rows], totals[a->rows];
-    for (int64_t row = 0; row < a->rows; row++)
-        weigh(a, row, keys, tile->first + row / tile->group + 1 - first, tops + row, totals + row);
+    for (int64_t row = 0; row < a->rows; row++) {
+        int64_t position = tile->first + row / tile->group;
+        weigh(a, row, keys, first_seen(tile, position) - first, position + 1 - first, tops + row, totals + row);
+    }
     PRODUCT(tile->bf16, a->weights, stride, a->rows, a->values, words, a->value_blocks, a->part, width);
-    for (int64_t row = 0; row < a->rows; row++)
-        if (tile->first + row / tile->group >= first) merge(a, row, span, tops[row], totals[row]);
+    for (int64_t row = 0; row < a->rows; row++) {
+        int64_t position = tile->first + row / tile->group, first_span = first_seen(tile, position) / LMC_SPAN;
+        if (position >= first && span >= first_span) merge(a, row, span == first_span, tops[row], totals[row]);
+    }
 }
 
 static void write_out(const attention *a) {
@@ -169,7 +180,7 @@ static void attend_tile(const lmc_tile *tile, void *scratch) {
     a.tops = take(&rest, a.rows);
     a.totals = take(&rest, a.rows);
     int64_t seen = tile->first + tile->queries;
-    for (int64_t span = 0; span * LMC_SPAN < seen; span++) {
+    for (int64_t span = first_seen(tile, tile->first) / LMC_SPAN; span * LMC_SPAN < seen; span++) {
         int64_t left = seen - span * LMC_SPAN;
         attend_span(&a, span, left < LMC_SPAN ? left : LMC_SPAN);
     }

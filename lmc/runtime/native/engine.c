@@ -72,7 +72,8 @@ static void measure(const lmc_model *model, lmc_buffers *b) {
     b->qkv_stride = model->layer->qkv.blocks * LMC_LANES;
     b->query_words = lmc_words(model->head_dim, model->bf16);
     b->attended_words = model->layer->output.words;
-    b->gated_words = model->layer->down.words;
+    b->gated_words = (model->layer->expert_count ? model->layer->experts->down : model->layer->down).words;
+    b->routed_stride = model->layer->router.blocks * LMC_LANES;
 }
 
 int lmc_reserve(lmc_engine *engine, int64_t tokens) {
@@ -82,16 +83,23 @@ int lmc_reserve(lmc_engine *engine, int64_t tokens) {
     if (tokens < engine->buffers.tokens * 3 / 2) tokens = engine->buffers.tokens * 3 / 2;
     lmc_buffers b = {.tokens = tokens};
     measure(model, &b);
-    int64_t sizes[6] = {b.x_stride, b.qkv_stride, b.normed_words, model->heads * b.query_words, b.attended_words, b.gated_words};
-    void **places[6] = {(void **)&b.x, (void **)&b.qkv, (void **)&b.normed, (void **)&b.queries, (void **)&b.attended, (void **)&b.gated};
+    // In words of four bytes for each token; those of experts are nothing where there are none.
+    int64_t chosen = model->layer->expert_count ? model->layer->chosen : 0, some = chosen > 0;
+    struct { void **place; int64_t words; } parts[] = {
+        {(void **)&b.x, b.x_stride}, {(void **)&b.qkv, b.qkv_stride}, {(void **)&b.normed, b.normed_words},
+        {(void **)&b.queries, model->heads * b.query_words}, {(void **)&b.attended, b.attended_words}, {(void **)&b.gated, b.gated_words},
+        {(void **)&b.routed, b.routed_stride}, {(void **)&b.taken, chosen}, {(void **)&b.shares, chosen}, {(void **)&b.members, some},
+        {(void **)&b.member_shares, some}, {(void **)&b.gathered, some * b.normed_words}, {(void **)&b.through, some * b.x_stride},
+    };
+    enum { PARTS = sizeof parts / sizeof *parts };
     int64_t total = 0;
-    for (int i = 0; i < 6; i++) total += lmc_up(tokens * sizes[i] * 4, LINE);
+    for (int i = 0; i < PARTS; i++) total += lmc_up(tokens * parts[i].words * 4, LINE);
     b.memory = zeros(total);
     if (!b.memory) return 0;
     char *at = b.memory;
-    for (int i = 0; i < 6; i++) {
-        *places[i] = at;
-        at += lmc_up(tokens * sizes[i] * 4, LINE);
+    for (int i = 0; i < PARTS; i++) {
+        *parts[i].place = at;
+        at += lmc_up(tokens * parts[i].words * 4, LINE);
     }
     free(engine->buffers.memory);
     engine->buffers = b;

@@ -12,12 +12,18 @@
 
    x: the residual stream, (tokens, hidden) float32          normed: (tokens, hidden) in the dtype
    qkv: (tokens, outputs) float32                            queries: (kv_heads, tokens, group, head_dim) in the dtype
-   attended: (tokens, heads * head_dim) in the dtype         gated: (tokens, intermediate) in the dtype */
+   attended: (tokens, heads * head_dim) in the dtype         gated: (tokens, intermediate) in the dtype
+
+   With experts: routed, (tokens, experts) float32; taken and shares, (tokens, chosen): of each token; of one expert at a time: members and
+   member_shares, its tokens and their shares; gathered, as normed; through, as x: what comes out. */
 typedef struct {
     int64_t tokens;
-    int64_t x_stride, normed_words, qkv_stride, query_words, attended_words, gated_words;
+    int64_t x_stride, normed_words, qkv_stride, query_words, attended_words, gated_words, routed_stride;
     float *x, *qkv;
     uint32_t *normed, *queries, *attended, *gated;
+    float *routed, *shares, *member_shares, *through;
+    int32_t *taken, *members;
+    uint32_t *gathered;
     void *memory;
 } lmc_buffers;
 

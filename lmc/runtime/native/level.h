@@ -24,9 +24,9 @@ typedef struct {
 
 /* Consecutive queries of one row under one key head.
    q: (queries, group, q_words) words; keys, values: of this layer and key head, (slots, head_dim); slots: of the row's positions from 0;
-   first: position of the first query; out: element of the first query's first head, `out_stride` elements from query to query. */
+   first: position of the first query; window: as of the layer; out: element of the first query's first head, `out_stride` elements from query to query. */
 typedef struct {
-    int64_t bf16, head_dim, group, queries, first, q_words, out_stride;
+    int64_t bf16, head_dim, group, queries, first, window, q_words, out_stride;
     float scale;
     const uint32_t *q;
     const void *keys, *values;

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lmc.runtime.native.build import CannotBuild, library_path
 
-_ABI = 1
+_ABI = 2
 DONE, CANCELLED, NO_MEMORY = 0, 1, 2
 
 
@@ -24,11 +24,18 @@ class Matrix(Structure):
     _fields_ = [("packed", c_void_p), ("bias", c_void_p), ("outputs", c_int64), ("blocks", c_int64), ("words", c_int64)]
 
 
+class Expert(Structure):
+    """`lmc_expert`"""
+
+    _fields_ = [("gate_up", Matrix), ("down", Matrix)]
+
+
 class Layer(Structure):
     """`lmc_layer`"""
 
     _fields_ = [("attention_norm", c_void_p), ("mlp_norm", c_void_p), ("query_norm", c_void_p), ("key_norm", c_void_p),
-                ("qkv", Matrix), ("output", Matrix), ("gate_up", Matrix), ("down", Matrix)]
+                ("qkv", Matrix), ("output", Matrix), ("gate_up", Matrix), ("down", Matrix), ("window", c_int64),
+                ("router", Matrix), ("experts", POINTER(Expert)), ("expert_count", c_int64), ("chosen", c_int64)]
 
 
 class Model(Structure):

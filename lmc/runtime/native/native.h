@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 /* Raised with every change of the structures below; Python refuses another number. */
-#define LMC_ABI 1
+#define LMC_ABI 2
 
 enum { LMC_LANES = 16 };
 
@@ -34,10 +34,22 @@ typedef struct {
     int64_t outputs, blocks, words;
 } lmc_matrix;
 
-/* Norms are padded with zeros to a multiple of 16.  query_norm and key_norm may be NULL.  gate_up has blocks of gate and up by turns. */
+/* One of several MLPs of a layer. */
+typedef struct {
+    lmc_matrix gate_up, down;
+} lmc_expert;
+
+/* Norms are padded with zeros to a multiple of 16.  query_norm and key_norm may be NULL.  gate_up has blocks of gate and up by turns.
+   window: how many positions a query sees, its own included, or 0 where it sees all.
+   expert_count: of MLPs, of which each token goes through the `chosen` ones that `router` rates highest, in the place of gate_up and down;
+   or 0 where there is only one. */
 typedef struct {
     const float *attention_norm, *mlp_norm, *query_norm, *key_norm;
     lmc_matrix qkv, output, gate_up, down;
+    int64_t window;
+    lmc_matrix router;
+    const lmc_expert *experts;
+    int64_t expert_count, chosen;
 } lmc_layer;
 
 /* embedding: (vocab, hidden), cosines and sines: (positions, head_dim / 2), keys and values: (layers, kv_heads, slots, head_dim).

@@ -2,23 +2,11 @@
 
    A job's items are pieces of tokens, of outputs or of attention; which thread computes an item changes no bit. */
 
-#include "engine.h"
+#include "pass.h"
 
 #include <stdlib.h>
 
-enum { TOKENS_AT_ONCE = 8, ROWS_AT_ONCE = 32, ROWS_OF_AN_ITEM = 256, STRIP = 6 };
-
-typedef struct { int64_t row, token, queries; } tile_place;
-
-typedef struct {
-    lmc_engine *engine;
-    const lmc_step *step;
-    const lmc_layer *layer;
-    int64_t number;
-    const int32_t *positions, *new_slots;
-    const tile_place *tiles;
-    int64_t tile_count;
-} pass;
+enum { ROWS_AT_ONCE = 32, ROWS_OF_AN_ITEM = 256, STRIP = 6 };
 
 /* A product with a packed matrix, by strips of outputs and pieces of rows. */
 typedef struct {
@@ -59,23 +47,17 @@ static product_job product_of(const lmc_engine *engine, const uint32_t *x, int64
                          .strips = (matrix->blocks + strip - 1) / strip};
 }
 
-static void multiply(pass *pass, const uint32_t *x, int64_t x_stride, const lmc_matrix *matrix, enum lmc_finish kind, void *out,
-                     int64_t stride) {
-    product_job job = product_of(pass->engine, x, x_stride, pass->step->tokens, matrix);
+void lmc_multiply(lmc_pass *pass, const uint32_t *x, int64_t x_stride, int64_t rows, const lmc_matrix *matrix, enum lmc_finish kind,
+                  void *out, int64_t stride) {
+    product_job job = product_of(pass->engine, x, x_stride, rows, matrix);
     job.target = (lmc_target){.kind = kind, .bf16 = pass->engine->model.bf16, .stride = stride, .columns = matrix->outputs,
                               .bias = matrix->bias, .out = out};
     run_product(&job);
 }
 
-static int64_t token_items(int64_t tokens) { return (tokens + TOKENS_AT_ONCE - 1) / TOKENS_AT_ONCE; }
-
-/* The tokens of an item. */
-#define EACH_TOKEN(token, item, tokens) \
-    for (int64_t token = (item) * TOKENS_AT_ONCE; token < (tokens) && token < ((item) + 1) * TOKENS_AT_ONCE; token++)
-
 static void embed_item(void *job, int64_t item, int thread) {
     (void)thread;
-    const pass *p = job;
+    const lmc_pass *p = job;
     const lmc_model *model = &p->engine->model;
     const lmc_buffers *b = &p->engine->buffers;
     EACH_TOKEN(token, item, p->step->tokens) {
@@ -92,30 +74,30 @@ static void norm_one(const lmc_engine *engine, const float *weight, int64_t from
 
 static void attention_norm_item(void *job, int64_t item, int thread) {
     (void)thread;
-    const pass *p = job;
+    const lmc_pass *p = job;
     EACH_TOKEN(token, item, p->step->tokens) norm_one(p->engine, p->layer->attention_norm, token, token);
 }
 
 static void mlp_norm_item(void *job, int64_t item, int thread) {
     (void)thread;
-    const pass *p = job;
+    const lmc_pass *p = job;
     EACH_TOKEN(token, item, p->step->tokens) norm_one(p->engine, p->layer->mlp_norm, token, token);
 }
 
 static void final_norm_item(void *job, int64_t item, int thread) {
     (void)thread;
-    const pass *p = job;
+    const lmc_pass *p = job;
     EACH_TOKEN(output, item, p->step->outputs) norm_one(p->engine, p->engine->model.final_norm, p->step->wanted[output], output);
 }
 
 /* The pool of this layer from key head `head` on, slot `slot`. */
-static void *pool_at(const pass *p, void *pool, int64_t head, int64_t slot) {
+static void *pool_at(const lmc_pass *p, void *pool, int64_t head, int64_t slot) {
     const lmc_model *model = &p->engine->model;
     return lmc_at(pool, ((p->number * model->kv_heads + head) * model->slots + slot) * model->head_dim, model->bf16);
 }
 
 /* Queries, keys and values of a token: norm and rotation, then the queries to their buffer and the rest to the pool. */
-static void place_token(const pass *p, int64_t token) {
+static void place_token(const lmc_pass *p, int64_t token) {
     const lmc_model *model = &p->engine->model;
     const lmc_buffers *b = &p->engine->buffers;
     const lmc_level *level = p->engine->level;
@@ -133,21 +115,22 @@ static void place_token(const pass *p, int64_t token) {
 
 static void place_item(void *job, int64_t item, int thread) {
     (void)thread;
-    const pass *p = job;
+    const lmc_pass *p = job;
     EACH_TOKEN(token, item, p->step->tokens) place_token(p, token);
 }
 
 static void attend_item(void *job, int64_t item, int thread) {
-    const pass *p = job;
+    const lmc_pass *p = job;
     const lmc_model *model = &p->engine->model;
     const lmc_buffers *b = &p->engine->buffers;
     const lmc_step *step = p->step;
     int64_t head = item % model->kv_heads, group = p->engine->group;
-    const tile_place *place = p->tiles + item / model->kv_heads;
+    const lmc_tile_place *place = p->tiles + item / model->kv_heads;
     void *out = b->attended + place->token * b->attended_words;
     lmc_tile tile = {
         .bf16 = model->bf16, .head_dim = model->head_dim, .group = group, .queries = place->queries, .scale = model->scale,
-        .first = step->row_start[place->row] + place->token - step->row_token[place->row], .q_words = b->query_words,
+        .first = step->row_start[place->row] + place->token - step->row_token[place->row], .window = p->layer->window,
+        .q_words = b->query_words,
         .q = b->queries + (head * b->tokens + place->token) * group * b->query_words,
         .keys = pool_at(p, model->keys, head, 0), .values = pool_at(p, model->values, head, 0),
         .slots = step->slots + step->row_slot[place->row], .out_stride = b->attended_words * (model->bf16 ? 2 : 1),
@@ -156,24 +139,28 @@ static void attend_item(void *job, int64_t item, int thread) {
     p->engine->level->attend(&tile, p->engine->scratch + thread * p->engine->scratch_bytes);
 }
 
-static void run_layer(pass *p) {
+static void run_layer(lmc_pass *p) {
     const lmc_buffers *b = &p->engine->buffers;
     const lmc_layer *layer = p->layer;
     lmc_threads *threads = p->engine->threads;
-    int64_t tokens = p->step->tokens, items = token_items(tokens);
+    int64_t tokens = p->step->tokens, items = lmc_token_items(tokens);
     lmc_threads_run(threads, attention_norm_item, p, items);
-    multiply(p, b->normed, b->normed_words, &layer->qkv, LMC_STORE, b->qkv, b->qkv_stride);
+    lmc_multiply(p, b->normed, b->normed_words, tokens, &layer->qkv, LMC_STORE, b->qkv, b->qkv_stride);
     lmc_threads_run(threads, place_item, p, items);
     lmc_threads_run(threads, attend_item, p, p->tile_count * p->engine->model.kv_heads);
-    multiply(p, b->attended, b->attended_words, &layer->output, LMC_ADD, b->x, b->x_stride);
+    lmc_multiply(p, b->attended, b->attended_words, tokens, &layer->output, LMC_ADD, b->x, b->x_stride);
     lmc_threads_run(threads, mlp_norm_item, p, items);
+    if (layer->expert_count) {
+        lmc_run_experts(p);
+        return;
+    }
     int64_t gated = b->gated_words * (p->engine->model.bf16 ? 2 : 1);
-    multiply(p, b->normed, b->normed_words, &layer->gate_up, LMC_GATE, b->gated, gated);
-    multiply(p, b->gated, b->gated_words, &layer->down, LMC_ADD, b->x, b->x_stride);
+    lmc_multiply(p, b->normed, b->normed_words, tokens, &layer->gate_up, LMC_GATE, b->gated, gated);
+    lmc_multiply(p, b->gated, b->gated_words, tokens, &layer->down, LMC_ADD, b->x, b->x_stride);
 }
 
 /* Logits of the outputs first … first + rows - 1. */
-static void multiply_head(pass *p, int64_t first, int64_t rows, const int32_t *blocks, int64_t block_count) {
+static void multiply_head(lmc_pass *p, int64_t first, int64_t rows, const int32_t *blocks, int64_t block_count) {
     const lmc_buffers *b = &p->engine->buffers;
     const lmc_matrix *head = &p->engine->model.head;
     product_job job = product_of(p->engine, b->normed + first * b->normed_words, b->normed_words, rows, head);
@@ -186,19 +173,19 @@ static void multiply_head(pass *p, int64_t first, int64_t rows, const int32_t *b
     run_product(&job);
 }
 
-static void run_head(pass *p) {
+static void run_head(lmc_pass *p) {
     const lmc_step *step = p->step;
-    lmc_threads_run(p->engine->threads, final_norm_item, p, token_items(step->outputs));
+    lmc_threads_run(p->engine->threads, final_norm_item, p, lmc_token_items(step->outputs));
     if (step->whole) multiply_head(p, 0, step->whole, NULL, 0);
     if (step->outputs > step->whole)
         multiply_head(p, step->whole, step->outputs - step->whole, step->head_blocks, step->head_block_count);
 }
 
 /* Positions and slots of the step's tokens, and the tiles of attention; one block of memory.  NULL without memory. */
-static void *plan(pass *p) {
+static void *plan(lmc_pass *p) {
     const lmc_step *step = p->step;
     int64_t most = p->engine->tile_queries;
-    tile_place *tiles = malloc((size_t)step->tokens * (sizeof *tiles + 2 * sizeof(int32_t)));
+    lmc_tile_place *tiles = malloc((size_t)step->tokens * (sizeof *tiles + 2 * sizeof(int32_t)));
     if (!tiles) return NULL;
     int32_t *positions = (int32_t *)(tiles + step->tokens), *new_slots = positions + step->tokens;
     p->tile_count = 0;
@@ -209,7 +196,7 @@ static void *plan(pass *p) {
             new_slots[token] = step->slots[step->row_slot[row] + positions[token]];
         }
         for (int64_t token = begin; token < end; token += most)
-            tiles[p->tile_count++] = (tile_place){row, token, end - token < most ? end - token : most};
+            tiles[p->tile_count++] = (lmc_tile_place){row, token, end - token < most ? end - token : most};
     }
     p->tiles = tiles;
     p->positions = positions;
@@ -218,12 +205,12 @@ static void *plan(pass *p) {
 }
 
 int lmc_run(lmc_engine *engine, const lmc_step *step) {
-    pass pass = {.engine = engine, .step = step};
+    lmc_pass pass = {.engine = engine, .step = step};
     if (!lmc_reserve(engine, step->tokens)) return LMC_NO_MEMORY;
     void *memory = plan(&pass);
     if (!memory) return LMC_NO_MEMORY;
     int cancelled = 0;
-    lmc_threads_run(engine->threads, embed_item, &pass, token_items(step->tokens));
+    lmc_threads_run(engine->threads, embed_item, &pass, lmc_token_items(step->tokens));
     for (; pass.number < engine->model.layers && !cancelled; pass.number++) {
         pass.layer = engine->model.layer + pass.number;
         run_layer(&pass);

@@ -16,6 +16,10 @@ FAMILIES = {
     "Llama": {}, "Mistral": dict(sliding_window=None), "Qwen2": {}, "Qwen3": {},
     "Llama with biases": dict(attention_bias=True, mlp_bias=True), "Llama without groups": dict(num_key_value_heads=6),
     "Llama with one key head": dict(num_key_value_heads=1), "Llama tied": dict(tie_word_embeddings=True),
+    "Mistral with a window": dict(sliding_window=50), "Mistral with a long window": dict(sliding_window=280),
+    "Qwen2 with windows": dict(use_sliding_window=True, sliding_window=37, max_window_layers=1),
+    "Mixtral": dict(num_local_experts=5, num_experts_per_tok=2), "Mixtral of odd sizes": dict(
+        num_local_experts=18, num_experts_per_tok=3, hidden_size=92, intermediate_size=76, head_dim=22, vocab_size=131, sliding_window=41),
     # Nothing is a multiple of anything: all paddings at once.
     "Llama of odd sizes": dict(hidden_size=90, intermediate_size=74, head_dim=22, vocab_size=131),
     "Qwen3 of odd sizes": dict(hidden_size=52, intermediate_size=40, head_dim=42, vocab_size=143),
@@ -56,6 +60,15 @@ def test_logits_equal_transformers(pair, level):
     wanted = tiny.reference_logits(reference, tokens)
     assert got.dtype == torch.float32 and got.shape == wanted.shape
     torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("level", levels())
+def test_a_window_over_several_spans(tmp_path, level):
+    """Spans of attention before the window of all queries of a tile, of some, and of none."""
+    model = tiny.build("Mistral", sliding_window=300, max_position_embeddings=1024)
+    tokens, slots = tiny.ids(900), tiny.scattered(900)
+    got = native(tiny.save(model, tmp_path), level).forward([tiny.whole(tokens, slots)])
+    torch.testing.assert_close(got, tiny.reference_logits(model, tokens), rtol=1e-4, atol=1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -125,10 +138,15 @@ def test_an_interrupted_step_ends_and_the_next_one_runs(folder):
 
 # Bits: the same alone, in a batch, at any place of it, in chunks, warm and cold, wherever the slots lie and with any number of threads.
 
-@pytest.fixture(scope="module", params=[(level, dtype) for level in levels() for dtype in ("float32", "bfloat16")],
+KINDS = {"Llama": {}, "Mixtral": dict(num_local_experts=5, sliding_window=30)}
+
+
+@pytest.fixture(scope="module", params=[(kind, level, dtype) for kind in KINDS for level in levels() for dtype in ("float32", "bfloat16")],
                 ids=lambda param: " ".join(param))
-def exact(request, folder):
-    return native(folder, *request.param, slots=8192)
+def exact(request, tmp_path_factory):
+    kind, level, dtype = request.param
+    folder = tiny.save(tiny.build(kind, **KINDS[kind]), tmp_path_factory.mktemp("exact"))
+    return native(folder, level, dtype, slots=8192)
 
 
 TOKENS = 290  # over the edge of a span of attention (256)

@@ -22,7 +22,7 @@ from lmc.runtime.model.gpu.attention import attend, few_blocks, many_blocks
 from lmc.runtime.model.gpu.graphs import DecodeGraphs
 from lmc.runtime.model.gpu.inputs import StepInputs, step_inputs
 from lmc.runtime.model.gpu.layer import gate, rms_norm, rotate_and_store
-from lmc.runtime.model.kernels import only_in_torch
+from lmc.runtime.model.kernels import missing_on_gpu
 from lmc.runtime.model.named_weights import EMBEDDING, HEAD, NamedWeights
 from lmc.runtime.model.rope import rope_table
 
@@ -71,7 +71,7 @@ class GpuLlama:
                  "head", "pool_k", "pool_v", "cosines", "sines", "spare_slot", "graphs")
 
     def __init__(self, config: ModelConfig, weights: NamedWeights, device: torch.device, *, deterministic: bool = False):
-        if (lacking := only_in_torch(config)) is not None:
+        if (lacking := missing_on_gpu(config)) is not None:
             raise LmcError(Diagnostic("E0822", f"no kernel for GPUs computes this model: {lacking}", None, help="run it on the CPU"))
         self.config, self.dtype, self.device, self.deterministic = config, weights.dtype, device, deterministic
         self.vocab_size, self.max_positions = config.vocab_size, config.max_positions
