@@ -64,7 +64,7 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, externs: Map
     cache: where fetched models and built kernels are kept
     roots: folders that imports may reach beside the file's own
     backend, base_url: "openai", "sglang" or "vllm", and where the server is; key_env: the environment variable that holds its key
-    network: how it is asked: deadline, attempts, longest_wait, repeat_billed, at_once, speculate, prices (docs/remote.md)
+    network: how it is asked: deadline, attempts, longest_wait, repeat_billed, at_once, speculate, prices, ca_file (docs/remote.md)
     Raises `CompileError` with everything that is wrong, or `UsageError` for a wrong argument.
     """
     from lmc.runtime.ablation import Part, check_policy, check_without

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lmc.runtime.remote.settings import RemoteSettings
 
 _BACKENDS = ("local", "openai", "sglang", "vllm")
-_NETWORK = ("deadline", "attempts", "longest_wait", "repeat_billed", "at_once", "speculate", "prices")
+_NETWORK = ("deadline", "attempts", "longest_wait", "repeat_billed", "at_once", "speculate", "prices", "ca_file")
 #: The names of these options.
 REMOTE = ("backend", "base_url", "key_env", *_NETWORK)
 
@@ -33,6 +33,8 @@ def remote_options() -> list[click.Parameter]:
         click.Option(["--base-url"], metavar="URL", help="The server's address, as http://localhost:8000/v1."),
         click.Option(["--key-env"], default="OPENAI_API_KEY", metavar="NAME",
                      help="The environment variable that holds the server's key. Default: OPENAI_API_KEY."),
+        click.Option(["--ca-file"], type=click.Path(exists=True, dir_okay=False), metavar="FILE",
+                     help="Certificates in PEM that must vouch for the server. Default: those that come with httpx."),
         click.Option(["--deadline"], **seconds, help="For each answer of the server. Default: 600."),
         click.Option(["--attempts"], type=click.IntRange(1), metavar="N", help="Of each request at most. Default: 4."),
         click.Option(["--longest-wait"], **seconds, help="A server that asks for a longer wait is not waited for. Default: 60."),

@@ -18,6 +18,8 @@ from lmc.runtime.remote.faults import Again, Fault
 
 #: Bytes of one event or body: a server that sends more is broken.
 _MOST = 64 << 20
+#: Fields that hold something: `error` is the name that older servers of llama.cpp give to theirs.
+_DATA = (b"data", b"error")
 #: Seconds for the end of a body behind its last event.
 _AFTER_THE_END = 1.0
 
@@ -31,11 +33,11 @@ async def events(content_type: str, chunks: AsyncIterator[bytes]) -> AsyncIterat
             _check_size(len(body))
         yield _event(bytes(body))
         return
-    async for data in _data_lines(chunks):
+    async for data, says_error in _data_lines(chunks):
         if data == b"[DONE]":
             await _read_out(chunks)
             return
-        yield _event(data)
+        yield _event(data, says_error)
 
 
 async def _read_out(chunks: AsyncIterator[bytes]) -> None:
@@ -48,30 +50,35 @@ async def _read_out(chunks: AsyncIterator[bytes]) -> None:
         return
 
 
-async def _data_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    rest = b""
+async def _data_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[bytes, bool]]:
+    """What each line of data holds, and whether it is told to be an error."""
+    rest, kind = b"", b""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")
         _check_size(len(rest))
         for line in lines:
-            # Other fields name and number events, which no server of these interfaces needs.
-            if line.startswith(b"data:"):
-                yield line[5:].strip()
-    if rest.startswith(b"data:"):
-        yield rest[5:].strip()
+            name, _, value = line.partition(b":")
+            kind = value.strip() if name == b"event" else kind if line.strip() else b""
+            # Other fields number events and say when to come back, which no server of these interfaces needs.
+            if name in _DATA:
+                yield value.strip(), name == b"error" or kind == b"error"
+    name, _, value = rest.partition(b":")
+    if name in _DATA:
+        yield value.strip(), name == b"error" or kind == b"error"
 
 
-def _event(data: bytes) -> dict[str, Any]:
+def _event(data: bytes, says_error: bool = False) -> dict[str, Any]:
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):
         event = None
+    if says_error or isinstance(event, dict) and event.get("error"):
+        told = data[:300].decode("utf-8", "replace") if event is None else error_text(event)
+        message = f"the server breaks off with an error: {told}"
+        raise Fault(message, outcome="error in the stream", again=Again.BILLED, broken=True)
     if not isinstance(event, dict):
         raise Fault(f"the server sends what is no answer: {data[:100]!r}", outcome="broken answer", again=Again.BILLED,
                     broken=True)
-    if event.get("error"):
-        message = f"the server breaks off with an error: {error_text(event)}"
-        raise Fault(message, outcome="error in the stream", again=Again.BILLED, broken=True)
     return event
 
 

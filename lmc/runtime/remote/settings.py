@@ -51,7 +51,7 @@ class Prices:
 @dataclass(frozen=True, slots=True)
 class RemoteSettings:
     """at_once: requests under way at a time; ahead: tokens that may be asked for past a stop, and so be thrown away, in one
-    call."""
+    call; ca_file: of certificates, in PEM, one of which must vouch for the server; None for those that httpx has."""
 
     backend: str
     base_url: str
@@ -60,16 +60,18 @@ class RemoteSettings:
     ahead: int = 0
     patience: Patience = Patience()
     prices: Prices | None = None
+    ca_file: str | None = None
 
 
 _OF_PATIENCE = ("deadline", "attempts", "longest_wait", "repeat_billed")
-_NAMES = (*_OF_PATIENCE, "at_once", "speculate", "prices")
+_NAMES = (*_OF_PATIENCE, "at_once", "speculate", "prices", "ca_file")
 
 
 def remote_settings(backend: str, base_url: str | None, key: str | None, network: Mapping[str, Any]) -> RemoteSettings | None:
     """The settings by the names that users give; None where the model is in this process.
 
-    network: `deadline`, `attempts`, `longest_wait`, `repeat_billed`, `at_once`, `speculate`, `prices` (read, written)
+    network: `deadline`, `attempts`, `longest_wait`, `repeat_billed`, `at_once`, `speculate`, `prices` (read, written),
+    `ca_file`
     Raises `UsageError`.
     """
     unknown = [name for name in network if name not in _NAMES]
@@ -87,7 +89,7 @@ def remote_settings(backend: str, base_url: str | None, key: str | None, network
     patience = Patience(**{name: network[name] for name in _OF_PATIENCE if name in network})
     prices = Prices(*network["prices"]) if network.get("prices") else None
     at_once, ahead = network.get("at_once", 32), network.get("speculate", 0)
-    return checked(RemoteSettings(backend, base_url, key, at_once, ahead, patience, prices))
+    return checked(RemoteSettings(backend, base_url, key, at_once, ahead, patience, prices, network.get("ca_file")))
 
 
 def checked(settings: RemoteSettings) -> RemoteSettings:
@@ -106,7 +108,19 @@ def checked(settings: RemoteSettings) -> RemoteSettings:
     if settings.ahead < 0 or settings.at_once < 1 or settings.patience.attempts < 1 or settings.patience.deadline <= 0:
         message = "`ahead` counts from 0, `at_once` and attempts from 1, and a deadline is more than 0 seconds"
         raise UsageError(Diagnostic("E0851", message, None))
+    if settings.ca_file is not None:
+        _check_certificates(settings.ca_file)
     return settings
+
+
+def _check_certificates(file: str) -> None:
+    import ssl  # only where it is needed: it takes a while
+
+    try:
+        ssl.create_default_context(cafile=file)
+    except OSError as error:  # `SSLError` is one
+        message = f"`{file}` holds no certificates: {error.strerror or error}"
+        raise UsageError(Diagnostic("E0851", message, None, help="give a file in PEM, as `--ca-file company.pem`")) from None
 
 
 def _is_port(parts: SplitResult) -> bool:

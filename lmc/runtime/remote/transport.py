@@ -14,6 +14,7 @@ import asyncio
 import importlib.util
 import json
 import random
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
@@ -23,12 +24,15 @@ from typing import Any
 from lmc.diagnostics import Diagnostic, UsageError
 from lmc.runtime.remote.events import error_text, events
 from lmc.runtime.remote.faults import DROPPED, Again, Fault, asked_wait, given_up, next_wait, status_fault
+from lmc.runtime.remote.http2 import reset_left_streams
 from lmc.runtime.remote.protocol import Answer
 from lmc.runtime.remote.reading import Reading
 from lmc.runtime.remote.settings import RemoteSettings
 
 #: Seconds until a connection must stand; the answer has the whole deadline.
 _CONNECT = 10.0
+#: Bytes of an error that are read: more is no message.
+_MOST_TOLD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +105,22 @@ class Transport:
     async def _exchange(self, path: str, body: Mapping[str, Any], reading: Reading) -> Answer:
         if self._client is None:
             self._client = self._opened()
-        async with self._client.stream("POST", address(self._settings.base_url, path), content=json.dumps(body)) as response:
-            if response.status_code != 200:
-                raise status_fault(response.status_code, await self._told(response), asked_wait(dict(response.headers)))
-            async with aclosing(events(response.headers.get("content-type", ""), self._chunks(response))) as stream:
-                try:
-                    return await reading.read(stream)
-                except Fault as fault:
-                    fault.message = self._clean(fault.message)
-                    raise
+        client, url = self._client, address(self._settings.base_url, path)
+        try:
+            async with client.stream("POST", url, content=json.dumps(body)) as response:
+                if response.status_code != 200:
+                    raise status_fault(response.status_code, await self._told(response), asked_wait(dict(response.headers)))
+                return await self._read(response, reading)
+        finally:
+            await reset_left_streams(client)
+
+    async def _read(self, response: Any, reading: Reading) -> Answer:
+        async with aclosing(events(response.headers.get("content-type", ""), self._chunks(response))) as stream:
+            try:
+                return await reading.read(stream)
+            except Fault as fault:
+                fault.message = self._clean(fault.message)
+                raise
 
     async def _chunks(self, response: Any) -> AsyncIterator[bytes]:
         try:
@@ -125,7 +136,14 @@ class Transport:
         return Fault(f"the connection was lost before the answer was there: {what}", outcome=DROPPED, again=Again.BILLED)
 
     async def _told(self, response: Any) -> str:
-        data = await response.aread()
+        data = bytearray()
+        try:
+            async for chunk in response.aiter_bytes():
+                data += chunk
+                if len(data) > _MOST_TOLD:
+                    break
+        except self._http.RequestError as error:
+            return f"the rest of its answer was lost: {self._clean(str(error))}"  # the status says enough
         try:
             text = error_text(json.loads(data))
         except (ValueError, RecursionError):
@@ -142,8 +160,13 @@ class Transport:
         if settings.key:
             headers["authorization"] = f"Bearer {settings.key}"
         limits = http.Limits(max_connections=settings.at_once, max_keepalive_connections=settings.at_once)
-        return http.AsyncClient(http2=importlib.util.find_spec("h2") is not None, headers=headers, trust_env=False, limits=limits,
+        verify = True if settings.ca_file is None else ssl.create_default_context(cafile=settings.ca_file)
+        return http.AsyncClient(http2=_has_http2(), headers=headers, trust_env=False, limits=limits, verify=verify,
                                 timeout=http.Timeout(settings.patience.deadline, connect=_CONNECT))
+
+
+def _has_http2() -> bool:
+    return importlib.util.find_spec("h2") is not None
 
 
 def address(base: str, path: str) -> str:
