@@ -39,7 +39,7 @@ class RecordingSession:
         self._session, self._cassette = session, cassette
         self.name, self.tokenizer, self.prompter = session.name, session.tokenizer, session.prompter
         self.has_template, self.limit, self.remote = session.has_template, session.limit, session.remote
-        self._constraints: dict[int, dict[str, str]] = {}
+        self._constraints: dict[int, tuple[Any, dict[str, str]]] = {}
         cassette.model = model_data(session.name, session.tokenizer, session.template)
 
     @property
@@ -48,8 +48,8 @@ class RecordingSession:
 
     def constraint(self, dfa: Any) -> Any:
         made = self._session.constraint(dfa)
-        # The session keeps what it made, so the identity stays its own.
-        self._constraints[id(made)] = constraint_data(dfa)
+        # Kept here, so that the identity stays its own.
+        self._constraints[id(made)] = (made, constraint_data(dfa))
         return made
 
     async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None,
@@ -57,7 +57,7 @@ class RecordingSession:
         return await piece_by_piece(request, lambda piece: self._generate(piece, on_text), on_piece)
 
     async def _generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None) -> Generated:
-        constraint = None if request.constraint is None else self._constraints[id(request.constraint)]
+        constraint = None if request.constraint is None else self._constraints[id(request.constraint)][1]
         entry = self._entry(request, gen_ask(request, self.tokenizer, constraint))
         with recorded_failure(entry):
             generated = await self._session.generate(request, on_text)

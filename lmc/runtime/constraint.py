@@ -128,6 +128,11 @@ class TokenConstraint:
             self._store.save(self.dfa, self._masks)
             self._stored = len(self._masks)
 
+    @property
+    def held_bytes(self) -> int:
+        """Of the automaton and of the masks that are kept, about."""
+        return self.dfa.table.nbytes + self._kept_bytes
+
     def _only_byte(self, state: int) -> int | None:
         """The byte that must come next, if no other may and the value cannot end."""
         if self.dfa.accepting[state]:

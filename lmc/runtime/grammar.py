@@ -34,7 +34,7 @@ class GrammarConstraint:
     Raises `LmcError` (E0646) where the grammar cannot be read or the extra is not installed.
     """
 
-    __slots__ = ("grammar", "size", "_bytes", "_tokens", "_starting", "_texts", "_numbers", "_matchers", "_masks",
+    __slots__ = ("grammar", "size", "_bytes", "_tokens", "_starting", "_texts", "_text_bytes", "_numbers", "_matchers", "_masks",
                  "__weakref__")
 
     def __init__(self, grammar: Grammar, token_bytes: Sequence[bytes]):
@@ -51,6 +51,7 @@ class GrammarConstraint:
                 self._starting.setdefault(data[0], []).append(number)
         #: State -> the text read; a text that cannot go on is `DEAD`.
         self._texts: list[bytes] = [b"", b""]
+        self._text_bytes = 0
         self._numbers: dict[bytes, int] = {b"": START}
         self._matchers: OrderedDict[int, Any] = OrderedDict({START: matcher})
         self._masks: OrderedDict[int, np.ndarray] = OrderedDict()
@@ -80,6 +81,7 @@ class GrammarConstraint:
                 return DEAD
             self._numbers[text] = len(self._texts)
             self._texts.append(text)
+            self._text_bytes += len(text)
             self._keep(self._numbers[text], matcher)
         return self._numbers[text]
 
@@ -96,6 +98,11 @@ class GrammarConstraint:
     def min_tokens(self, state: int = START, *, enough: int = 0) -> int:
         """A number of tokens that is certainly not too high: what a grammar needs at least is not searched for."""
         return 0 if self.accepting(state) else 1
+
+    @property
+    def held_bytes(self) -> int:
+        """Of the texts that are states, and of the masks that are kept."""
+        return len(self.grammar.source) + self._text_bytes + sum(mask.nbytes for mask in list(self._masks.values()))
 
     def _mask(self, state: int) -> np.ndarray:
         from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask

@@ -14,18 +14,19 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmc.regex.dfa import ByteDfa
 from lmc.regex.grammar import Grammar
 from lmc.runtime.ablation import Part
-from lmc.runtime.constraint import TokenConstraint
+from lmc.runtime.constraint_cache import ConstraintCache, new_constraint
 from lmc.runtime.context import Prompter
 from lmc.runtime.engine import Engine
 from lmc.runtime.engine_thread import EngineThread
 from lmc.runtime.flat_table import FlatTable
-from lmc.runtime.grammar import Constraint, GrammarConstraint
+from lmc.runtime.grammar import Constraint
 from lmc.runtime.mask_store import MaskStore
 from lmc.runtime.hints import Hint, Prefill, Release
 from lmc.runtime.pulse import Pulse
@@ -62,16 +63,15 @@ class Session:
         self.remote = None
         self.prompter = Prompter(tokenizer, template)
         engine = Engine(model, tokenizer, slots=slots, cache=cache and Part.CACHE.value not in without, jump=jump, policy=policy,
-                        tree=FlatTable() if Part.TREE.value in without else None, fork_hints=Part.FORK_HINTS.value not in without, clock=clock)
+                        tree=FlatTable() if Part.TREE.value in without else None, fork_hints=Part.FORK_HINTS.value not in without,
+                        narrow_head=Part.NARROW_HEAD.value not in without, clock=clock)
         self.limit = engine.limit
         self._index = engine.index
         self._store = MaskStore(masks, engine.index) if masks is not None else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiters: dict[int, _Waiter] = {}
-        # By the automaton itself: it compares by identity, and is kept so that the identity stays its own.  Equal automata of
-        # several programs have one constraint.
-        self._constraints: dict[ByteDfa | Grammar, Constraint] = {}
-        self._equal: dict[str, TokenConstraint] = {}
+        self._new_constraint = partial(new_constraint, tokenizer, self._index, self._store)
+        self._constraints = ConstraintCache(self._new_constraint)
         self._engine = EngineThread(engine, self._deliver)
 
     @property
@@ -95,16 +95,15 @@ class Session:
         return self._engine.ended
 
     def constraint(self, dfa: ByteDfa | Grammar) -> Constraint:
-        """The automaton over this model's tokens; made once.  Raises `LmcError` where the tokens cannot spell what it accepts."""
-        if dfa not in self._constraints:
-            if isinstance(dfa, Grammar):
-                self._constraints[dfa] = GrammarConstraint(dfa, self.tokenizer.token_bytes)
-            else:
-                digest = dfa.digest()
-                if digest not in self._equal:
-                    self._equal[digest] = TokenConstraint(dfa, self._index, self._store)
-                self._constraints[dfa] = self._equal[digest]
-        return self._constraints[dfa]
+        """The automaton over this model's tokens; equal automata of several programs have one.
+
+        Raises `LmcError` where the tokens cannot spell what it accepts.
+        """
+        return self._constraints.get(dfa)
+
+    def new_constraint(self, dfa: ByteDfa | Grammar) -> Constraint:
+        """The same, made anew and kept by nobody but the caller.  Safe from any thread."""
+        return self._new_constraint(dfa)
 
     async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None,
                        on_piece: Callable[[Generated], None] | None = None) -> Generated:
@@ -150,8 +149,7 @@ class Session:
     def close(self) -> None:
         """End the engine thread; what still waits fails with kind `cancelled`."""
         self._engine.close()
-        for constraint in self._equal.values():
-            constraint.save()
+        self._constraints.save()
 
     def _submit(self, request: GenerateRequest | ScoreRequest, on_text: Callable[[str], None] | None = None,
                 on_piece: Callable[[Generated], None] | None = None) -> int:
