@@ -56,6 +56,30 @@ def json_schema(t: Type) -> dict[str, Any]:
     raise NoSchema(f"`{t}` has no JSON Schema")
 
 
+def argument_schema(t: Type) -> dict[str, Any]:
+    """The schema of what is taken as a value of the type: as `json_schema`, but a field with a default may be left out, an int has 64
+    bits, and the keys of a dict are of its key type.
+    """
+    match t:
+        case IntT():
+            return {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}
+        case ListT():
+            return json_schema(t) | {"items": argument_schema(t.element)}
+        case TupleT(items):
+            return json_schema(t) | {"prefixItems": [argument_schema(i) for i in items]}
+        case DictT(key, value):
+            return {"type": "object", "additionalProperties": argument_schema(value), "propertyNames": _key(key)}
+        case OptionalT(inner):
+            return _or(argument_schema(inner), {"type": "null"})
+        case FallibleT(inner):
+            return _or(argument_schema(inner), _record(ERROR, tag=short_name(ERROR)))
+        case RecordT():
+            return _record_argument(t)
+        case UnionT():
+            return {"anyOf": [_record_argument(m, tag=short_name(m)) for m in t.members]}
+    return json_schema(t)
+
+
 def signature_schema(params: Iterable[tuple[str, Type, str | None]], result: Type, description: str) -> dict[str, Any]:
     """A function's schema in the form of tools: `parameters` (one object), `returns`, and `description` where there is one.
 
@@ -111,6 +135,21 @@ def _record(t: RecordT, *, tag: str | None = None) -> dict[str, Any]:
     # Generated records hold every declared key (LANGUAGE §8), so all are required, whatever has a default.
     doc = {"description": t.doc} if t.doc else {}
     return {"type": "object", **doc, "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _record_argument(t: RecordT, *, tag: str | None = None) -> dict[str, Any]:
+    schema = _record(t, tag=tag)
+    for field in t.fields:
+        schema["properties"][field.name] = argument_schema(field.type)
+        if field.default is not None:
+            schema["properties"][field.name]["default"] = json.loads(field.default)
+            schema["required"].remove(field.name)
+    return schema
+
+
+def _key(t: Type) -> dict[str, Any]:
+    # JSON has only names; those of an int are its digits.
+    return {"pattern": r"^-?[0-9]{1,18}$"} if isinstance(t, (IntT, RangeT)) else json_schema(t)
 
 
 def _given(**keywords: object) -> dict[str, object]:

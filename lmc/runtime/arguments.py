@@ -42,26 +42,35 @@ def find_entry(program: Program, name: str | None) -> FunctionCode:
     raise UsageError(Diagnostic("E0852", message, None, help=help))
 
 
+class WrongArguments(UsageError):
+    """Arguments that do not fit.  `places`: of each diagnostic, where in the arguments: `essay`, `wand.length`, `dimensions[2]`, or
+    nothing where there are too many."""
+
+    def __init__(self, faults: Sequence[tuple[str, Diagnostic]]):
+        super().__init__([diagnostic for _, diagnostic in faults])
+        self.places = tuple(place for place, _ in faults)
+
+
 def bind_arguments(code: FunctionCode, args: Sequence[Any], keywords: Mapping[str, Any], types: HostTypes) -> tuple[Any, ...]:
-    """The values of the parameters, in order, defaults filled in.  Raises `UsageError` with everything that is wrong."""
+    """The values of the parameters, in order, defaults filled in.  Raises `WrongArguments` with everything that is wrong."""
     faults = []
     given = dict(keywords)
     if len(args) > len(code.params):
-        faults.append(_fault(code, f"`{code.name}` takes {_count(len(code.params))}, found {len(args)}", None))
+        faults.append(("", _fault(code, f"`{code.name}` takes {_count(len(code.params))}, found {len(args)}", None)))
     for parameter, value in zip(code.params, args):
         if parameter.name in given:
-            faults.append(_fault(code, f"`{code.name}` got the argument `{parameter.name}` twice", None))
+            faults.append((parameter.name, _fault(code, f"`{code.name}` got the argument `{parameter.name}` twice", None)))
         given[parameter.name] = value
     names = [p.name for p in code.params]
-    faults += [_unknown(code, name, names) for name in given if name not in names]
+    faults += [(name, _unknown(code, name, names)) for name in given if name not in names]
     values = []
     for parameter in code.params:
         try:
             values.append(_value(code, parameter, given, types))
-        except UsageError as error:
-            faults += error.diagnostics
+        except WrongArguments as error:
+            faults += zip(error.places, error.diagnostics)
     if faults:
-        raise UsageError(faults)
+        raise WrongArguments(faults)
     return tuple(values)
 
 
@@ -74,12 +83,14 @@ def signature_text(code: FunctionCode) -> str:
 def _value(code: FunctionCode, parameter: ParameterInfo, given: Mapping[str, Any], types: HostTypes) -> Any:
     if parameter.name not in given:
         if parameter.default is None:
-            raise UsageError(_fault(code, f"`{code.name}` needs the argument `{parameter.name}`: {_type(parameter)}", None))
+            message = f"`{code.name}` needs the argument `{parameter.name}`: {_type(parameter)}"
+            raise WrongArguments([(parameter.name, _fault(code, message, None))])
         return from_data(json.loads(parameter.default), parameter.type)
     try:
         return types.from_host(given[parameter.name], parameter.type)
     except ValueMismatch as error:
-        raise UsageError(_fault(code, f"the argument `{parameter.name}` of `{code.name}`: {error}", None)) from None
+        message = f"the argument `{parameter.name}` of `{code.name}`: {error}"
+        raise WrongArguments([(parameter.name + error.path, _fault(code, message, None))]) from None
 
 
 def _unknown(code: FunctionCode, name: str, names: list[str]) -> Diagnostic:
