@@ -24,12 +24,14 @@ from lmc.server.status_routes import status_router
 
 #: Parts of a place in a request that say only where in HTTP it is.
 _OUTER = ("body", "query", "path", "header")
+#: Whatever the environment says.
+_NO_TELEMETRY = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
 
 def make_app(state: ServerState) -> FastAPI:
     """The application over an open session."""
-    # Its pages of documentation would load scripts from elsewhere.
-    app = FastAPI(title="lmc", docs_url=None, redoc_url=None, separate_input_output_schemas=False)
+    # Its pages of documentation would load scripts from elsewhere, and what it measures it could be told to send elsewhere.
+    app = FastAPI(title="lmc", docs_url=None, redoc_url=None, separate_input_output_schemas=False, telemetry=_NO_TELEMETRY)
     app.include_router(openai_router(state))
     app.include_router(status_router(state))
     if state.programs:

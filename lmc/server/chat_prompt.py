@@ -65,7 +65,7 @@ def _raw(session: Answers, prompt: str | Sequence[int], heal: bool) -> Prompt:
         size = len(session.tokenizer.token_bytes)
         wrong = next((token for token in prompt if not 0 <= token < size), None)
         if wrong is not None:
-            raise refused("prompt", f"no token has the id {wrong}, expected 0 to {size - 1}")
+            raise refused("prompt", f"`prompt` has the token id {wrong}, expected 0 to {size - 1}")
         return Prompt(tuple(prompt), b"")
     try:
         context = session.prompter.append(session.prompter.new(), "raw", prompt)

@@ -8,6 +8,7 @@ fields there are those that engines have in common: `top_k`, `min_p`, `regex`, `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 #: Stop texts of one request, and characters of one; each is looked for after every token.
 _MOST_STOPS, _LONGEST_STOP = 64, 1000
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class Body(BaseModel):
@@ -132,6 +134,13 @@ class Options(Body):
     metadata: dict[str, Any] | None = None
     store: bool | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_characters(cls, data: Any) -> Any:
+        if half := _half_character(data):
+            raise ValueError(f"half of a character (U+{ord(half):04X}) is no text")
+        return data
+
     @field_validator("stop", mode="before")
     @classmethod
     def _as_texts(cls, stop: Any) -> Any:
@@ -211,6 +220,20 @@ class CompletionBody(Options):
         if self.echo and self.stream:
             raise ValueError("`echo` is not for streams")
         return self
+
+
+def _half_character(data: Any) -> str:
+    """Half of a surrogate pair somewhere in the JSON, which it can spell and no text can hold; empty where there is none."""
+    rest = [data]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, dict):
+            rest += [*one.keys(), *one.values()]
+        elif isinstance(one, list):
+            rest += one
+        elif isinstance(one, str) and not one.isascii() and (found := _HALF.search(one)):
+            return found[0]
+    return ""
 
 
 def _are_ids(prompt: Any) -> bool:

@@ -80,7 +80,7 @@ def requests_of(body: ChatBody | CompletionBody, prompt: Prompt, constraint: Any
     size = len(session.tokenizer.token_bytes)
     wrong = next((token for token in body.logit_bias if int(token) >= size), None)
     if wrong is not None:
-        raise refused("logit_bias", f"no token has the id {wrong}, expected 0 to {size - 1}")
+        raise refused("logit_bias", f"`logit_bias` names the token {wrong}, expected 0 to {size - 1}")
     most = most_tokens(body, session, settings)
     if body.min_tokens > most:
         raise refused("min_tokens", f"`min_tokens` is {body.min_tokens}, and {most} tokens is the most")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,10 +24,12 @@ from lmc.runtime.template import dry_template
 from lmc.server.keys import key_of
 from lmc.server.serving import Server, address_of, bound_socket
 from lmc.server.settings import ServerSettings
-from lmc.server.state import ServerState
+from lmc.server.state import ServedProgram, ServerState
 
 #: A hang is a failure, and not a long wait.
 LIMIT = 20.0
+#: One for all tests: making one reads all certificates of the machine.
+HTTP = httpx.Client(verify=False, timeout=LIMIT)
 KEYS = {"alice": "alice-has-this-long-key", "bob": "bob-has-another-long-key"}
 
 
@@ -69,17 +71,17 @@ class Served:
     def session(self) -> Session:
         return self.state.session
 
-    def client(self, key: str = "none", **options: Any) -> openai.OpenAI:
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=KEYS.get(key, key), max_retries=0, timeout=LIMIT, **options)
+    def client(self, key: str = "none") -> openai.OpenAI:
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=KEYS.get(key, key), max_retries=0, http_client=HTTP)
 
     def async_client(self) -> openai.AsyncOpenAI:
-        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0, timeout=LIMIT)
+        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0, http_client=httpx.AsyncClient(verify=False, timeout=LIMIT))
 
     def get(self, path: str, **options: Any) -> httpx.Response:
-        return httpx.get(self.url + path, timeout=LIMIT, **options)
+        return HTTP.get(self.url + path, **options)
 
     def post(self, path: str, body: Any, **options: Any) -> httpx.Response:
-        return httpx.post(self.url + path, json=body, timeout=LIMIT, **options)
+        return HTTP.post(self.url + path, json=body, **options)
 
     def chat(self, text: str, **options: Any) -> Any:
         """The answer to one message of a user, greedy unless it is said otherwise."""
@@ -95,7 +97,8 @@ class Served:
 
 
 @contextmanager
-def running(model: DryModel | None = None, *, slots: int = 1 << 14, **settings: Any) -> Iterator[Served]:
+def running(model: DryModel | None = None, *, slots: int = 1 << 14, programs: Mapping[str, ServedProgram] | None = None,
+            **settings: Any) -> Iterator[Served]:
     """A server; its end is that of a signal."""
     started: list[Served] = []
     ready = threading.Event()
@@ -105,7 +108,7 @@ def running(model: DryModel | None = None, *, slots: int = 1 << 14, **settings: 
     async def main() -> None:
         tokenizer = dry_tokenizer()
         session = Session(model or DryModel(tokenizer), tokenizer, dry_template(tokenizer), slots=slots)
-        state = ServerState(ServerSettings(**{"model_name": "dry", "drain_seconds": 5.0} | settings), session)
+        state = ServerState(ServerSettings(**{"model_name": "dry", "drain_seconds": 5.0} | settings), session, programs=programs)
         server = Server(state)
         started.append(Served(address_of(bound), state, server, asyncio.get_running_loop()))
         ready.set()
