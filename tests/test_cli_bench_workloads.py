@@ -115,7 +115,8 @@ def check(outcome: dict) -> None:
     name = outcome["workload"]
     assert (outcome["programs"], outcome["failed"], outcome["errors"]) == (2, 0, []) and None not in outcome["values"], name
     assert outcome["passes"] > 0 and outcome["computed"] > 0 and outcome["output"] > 0 and outcome["peak_bytes"] > 0, name
-    assert outcome["hit_rate"] == outcome["cached"] / (outcome["cached"] + outcome["computed"])
+    assert outcome["hit_rate"] == 1 - outcome["computed"] / outcome["prompt"] <= outcome["best_hit_rate"] == 1 - outcome["fewest"] / outcome["prompt"]
+    assert len(outcome["asked"]) >= outcome["calls"], name
     if name in SHAPES and name != "react_replay":
         assert outcome["calls"] == 2 * SHAPES[name][0], name
     if name in ("multi_turn_chat_short", "multi_turn_chat_long"):

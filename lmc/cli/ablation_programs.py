@@ -1,9 +1,10 @@
-"""The four small programs of `lmc bench ablation`, each with its rows: what the SGLang paper leaves parts out for.
+"""The five small programs of `lmc bench ablation`, each with its rows: what the SGLang paper leaves parts out for.
 
     judge       a fork over dimensions, then a verdict        parallel branches, one shared essay
     tot         a tree of thought, two levels of two          branches of branches
     few-shot    one long header, many short questions         one prefix for all rows
     chat        turns that go on from one another             a prefix that grows
+    json        an object for each report, all reports behind one instruction     forced text, masks, a prefix that a loop makes anew
 """
 
 from __future__ import annotations
@@ -53,6 +54,24 @@ def ask(shots: str, question: str) -> str:
     return answer
 '''
 
+_JSON = '''
+type Card:
+    name: str(max_len=12)
+    kind: "river" | "lake" | "mountain" | "valley"
+    nearest_town: str(max_len=12)
+    metres: 1..9999
+    protected: bool
+
+def file(reports: list[str]) -> list[Card]:
+    return [_card(report) for report in reports]
+
+def _card(report: str) -> Card:
+    system: "You work in an office of maps, and you file a card for each report of a traveller. You write down what is there, and nothing else."
+    user: "The report: ${report}\\nThe card as JSON matching ${schema(Card)}:"
+    assistant: card = gen(Card, max_tokens=120)
+    return card
+'''
+
 _CHAT = '''
 def talk(topic: str, questions: list[str]) -> str:
     system: "You are a friendly guide. Today's topic is ${topic}."
@@ -87,4 +106,5 @@ PROGRAMS: dict[str, Ablated] = {
         "shots": "".join(f"Question: {words((n % 2, shot), 15)}\nAnswer: A\n" for shot in range(5)),
         "question": words(("question", n), 15)}),
     "chat": Ablated(_CHAT, "talk", lambda n: {"topic": words(("topic", n), 3), "questions": [words((n, turn), 10) for turn in range(4)]}),
+    "json": Ablated(_JSON, "file", lambda n: {"reports": [words(("report", n, number), 12) for number in range(3)]}),
 }

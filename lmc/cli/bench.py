@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from lmc.cli.ablation_programs import PROGRAMS
-from lmc.cli.bench_ablation import ablation_table
+from lmc.cli.bench_ablation import ABLATIONS, HEAD, Compared, compare
 from lmc.cli.bench_json import OBJECTS, Bench, read_documents, repository
 from lmc.cli.bench_masks import mask_table
 from lmc.cli.bench_lifetimes import TRACES, lifetimes_table
 from lmc.cli.bench_overhead import measure, overhead_lines
+from lmc.cli.bench_peers import peers_command
 from lmc.cli.bench_regex import regex_table
 from lmc.cli.bench_workloads import workloads_command
 from lmc.cli.exits import OK
+from lmc.cli.plots import ablation_figure, drawing_extra
+from lmc.cli.workloads.results import machine_data, write_json
 
 
 @click.group("bench")
@@ -60,14 +64,32 @@ def lifetimes_command(traces: tuple[str, ...]) -> int:
 @click.option("--model", metavar="NAME", help="Short name, folder or hub id. Default: the stand-in model.")
 @click.option("--program", "programs", multiple=True, type=click.Choice(tuple(PROGRAMS)), help="May be repeated. Default: all.")
 @click.option("--rows", type=click.IntRange(1), default=16, show_default=True, help="Runs of each program, side by side.")
+@click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, help="Of which the median counts; all conditions take turns.")
 @click.option("--pool-tokens", type=click.IntRange(1024), default=2048, show_default=True, metavar="N", help="Size of the key-value pool.")
-def ablation_command(model: str | None, programs: tuple[str, ...], rows: int, pool_tokens: int) -> int:
-    """What the cache, its tree, the order of requests, parallelism and hints bring, each left out in turn."""
+@click.option("--dtype", type=click.Choice(("float32", "bfloat16")), default="float32", show_default=True)
+@click.option("--kernels", default="auto", metavar="KIND", show_default=True, help="auto, native, native:LEVEL, triton or torch.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="All numbers as JSON.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="The paper's figure of these numbers.")
+def ablation_command(programs: tuple[str, ...], rows: int, rounds: int, out: Path | None, plot: Path | None, **settings: Any) -> int:
+    """What the cache, its tree, the order of requests, jump-forward, passes and more bring, each left out in turn."""
     from lmc.embed import cache_folder
 
-    settings = {"model": model or "", "dry": model is None, "cache": cache_folder(), "pool_tokens": pool_tokens}
-    for line in ablation_table(programs or tuple(PROGRAMS), settings, rows):
-        click.echo(line)
+    if plot is not None:
+        drawing_extra()
+    model = settings.pop("model")
+    opening = {**settings, "model": model or "", "dry": model is None, "cache": cache_folder()}
+    measured: list[Compared] = []
+    click.echo(HEAD)
+    for name in programs or tuple(PROGRAMS):
+        for compared in compare(name, opening, rows, rounds):
+            click.echo(compared.line())
+            measured.append(compared)
+    setting = {"model": model or "the stand-in model", **settings, "conditions": list(ABLATIONS), "rounds": rounds}
+    results = {"machine": machine_data(), **setting, "outcomes": [compared.data() for compared in measured]}
+    if out is not None:
+        write_json(out, results)
+    if plot is not None:
+        ablation_figure(results, plot)
     return OK
 
 
@@ -102,3 +124,4 @@ def json_command(model: str, dry: bool, kernels: str, data: Path | None, objects
 
 
 bench.add_command(workloads_command)
+bench.add_command(peers_command)

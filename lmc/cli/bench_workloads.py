@@ -1,25 +1,36 @@
 """`lmc bench workloads`: the workloads of SGLang's paper, each a program of `examples/workloads`, with what each one costs.
 
     $ lmc bench workloads --only mmlu --only llm_judge --dry
+    $ lmc bench workloads --peers vllm,llama --dtype bfloat16 --plot workloads.png
 
 The table and what its columns mean are in docs/workloads.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 
 from lmc.cli.bench_json import repository
 from lmc.cli.exits import FAILED, OK
-from lmc.cli.workloads.contender import Contender
+from lmc.cli.peers.exchange import PeerSetting
+from lmc.cli.plots import drawing_extra, workloads_figure
+from lmc.cli.workloads.contender import Contender, Outcome
 from lmc.cli.workloads.data import Data
 from lmc.cli.workloads.own_run import Lmc
-from lmc.cli.workloads.results import HEAD, lines, write_results
+from lmc.cli.workloads.peer_contender import Client, PeerContender
+from lmc.cli.workloads.results import HEAD, lines, processors, results_data, write_json
+from lmc.cli.workloads.rounds import median, take_turns
 from lmc.cli.workloads.table import NAMES, WORKLOADS, Row, Workload
 from lmc.diagnostics import Diagnostic, UsageError
+
+_CLIENTS = {"parallel": (Client.PARALLEL,), "sequential": (Client.SEQUENTIAL,), "both": (Client.PARALLEL, Client.SEQUENTIAL)}
 
 
 @click.command("workloads")
@@ -27,6 +38,13 @@ from lmc.diagnostics import Diagnostic, UsageError
 @click.option("--scale", type=click.Choice(("quick", "full")), default="quick", show_default=True,
               help="A few rows of each, or as many as the paper's scripts have, as far as the data go.")
 @click.option("--rows", "count", type=click.IntRange(1), metavar="N", help="That many rows of each instead.")
+@click.option("--rounds", type=click.IntRange(1), metavar="N", help="Of which the median counts. Default: 3 with peers, else 1.")
+@click.option("--peers", metavar="NAME,…", help="Engines to take turns with, of those that `make bench-peers` has installed.")
+@click.option("--clients", type=click.Choice(tuple(_CLIENTS)),
+              help="Whether peers get all calls of a program that can be made at once, or one at a time, or both in turn. Default: parallel, of "
+                   "`full` both.")
+@click.option("--environments", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="What `make bench-peers` made. Default: .bench-peers in the repository.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="The shared test data. Default: the sample beside the programs.")
 @click.option("--programs", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
@@ -35,28 +53,78 @@ from lmc.diagnostics import Diagnostic, UsageError
 @click.option("--dry", is_flag=True, help="The stand-in model.")
 @click.option("--dtype", type=click.Choice(("float32", "bfloat16")), default="float32", show_default=True)
 @click.option("--kernels", default="auto", metavar="KIND", show_default=True, help="auto, native, native:LEVEL or torch.")
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="Of peers. Default: the processors that this process may use.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="All numbers and results as JSON.")
-def workloads_command(names: tuple[str, ...], scale: str, count: int | None, data: Path | None, programs: Path | None, model: str,
-                      dry: bool, dtype: str, kernels: str, out: Path | None) -> int:
-    """The workloads of SGLang's paper as programs: seconds, tokens, cache and memory."""
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="The paper's figure of these numbers.")
+def workloads_command(**given: Any) -> int:
+    """The workloads of SGLang's paper as programs: seconds, tokens, cache and memory, beside other engines."""
+    if given["plot"] is not None:
+        drawing_extra()
+    programs = given["programs"] or repository() / "examples" / "workloads"
+    data = Data(given["data"] or programs / "sample")
+    with ExitStack() as held:
+        bench = Bench(_contenders(given, programs, held), data, given["rounds"] or (3 if given["peers"] else 1))
+        click.echo(HEAD)
+        for workload in (workload for workload in WORKLOADS if workload.name in (given["names"] or NAMES)):
+            most = given["count"] or (workload.full if given["scale"] == "full" else workload.quick)
+            bench.run(workload, most)
+    setting = {"model": "the stand-in model" if given["dry"] else given["model"], "dtype": given["dtype"], "kernels": given["kernels"],
+               "data": str(data.folder), "engines": bench.engines}
+    results = results_data(bench.medians, bench.all, setting)
+    if given["out"] is not None:
+        write_json(given["out"], results)
+    if given["plot"] is not None:
+        workloads_figure(results, given["plot"])
+    return FAILED if any(outcome.failed for outcome in bench.all) else OK
+
+
+@dataclass(slots=True)
+class Bench:
+    """Who takes turns, ours first, and what came of it: `medians` of each workload, ours first, and `all` runs."""
+
+    contenders: Sequence[Contender]
+    data: Data
+    rounds: int
+    medians: list[Outcome] = field(default_factory=list)
+    all: list[Outcome] = field(default_factory=list)
+
+    @property
+    def engines(self) -> dict[str, str]:
+        return {contender.name: contender.engine for contender in self.contenders}
+
+    def run(self, workload: Workload, most: int) -> None:
+        """Prints the workload's lines."""
+        found = take_turns(self.contenders, workload, _rows(workload, self.data, most), self.data, self.rounds, click.echo)
+        medians = [median(outcomes) for outcomes in found.values()]
+        for line in lines(medians):
+            click.echo(line)
+        self.medians += medians
+        self.all += [outcome for outcomes in found.values() for outcome in outcomes]
+
+
+def _contenders(given: dict[str, Any], programs: Path, held: ExitStack) -> list[Contender]:
+    """`held` ends the peers."""
     from lmc.embed import cache_folder
 
-    programs = programs or repository() / "examples" / "workloads"
-    source = Data(data or programs / "sample")
-    settings = {"model": model, "cache": cache_folder(), "dry": dry, "dtype": dtype, "kernels": kernels}
-    contender: Contender = Lmc(programs, settings)
-    outcomes = []
-    click.echo(HEAD)
-    for workload in (workload for workload in WORKLOADS if workload.name in (names or NAMES)):
-        rows = _rows(workload, source, count or (workload.full if scale == "full" else workload.quick))
-        outcomes.append(contender.run(workload, rows, source))
-        for line in lines(outcomes[-1]):
-            click.echo(line)
-    contender.close()
-    if out is not None:
-        setting = {"model": "the stand-in model" if dry else model, "dtype": dtype, "kernels": kernels, "data": str(source.folder)}
-        write_results(out, outcomes, setting)
-    return FAILED if any(outcome.failed for outcome in outcomes) else OK
+    settings = {"model": given["model"], "cache": cache_folder(), "dry": given["dry"], "dtype": given["dtype"], "kernels": given["kernels"]}
+    own: list[Contender] = [Lmc(programs, settings)]
+    if not given["peers"]:
+        return own
+    if given["dry"]:
+        raise UsageError(Diagnostic("E0851", "peers need the files of a model, and the stand-in model has none", None,
+                                    help="leave `--dry` or `--peers` out"))
+    # Every command reads this file, and few need what runs processes.
+    from lmc.cli.peers.known import Installed, chosen_peers
+    from lmc.cli.workloads.open_peers import opened_peers, read_spelling
+
+    root = repository()
+    installed = Installed(given["environments"] or root / ".bench-peers", root / "benchmarks" / "peers")
+    names = chosen_peers(given["peers"], installed)
+    spelling, folder = read_spelling(given["model"], settings["cache"])
+    setting = PeerSetting(str(folder), given["dtype"], given["threads"] or processors())
+    peers = held.enter_context(opened_peers(names, installed, setting, spelling, click.echo))
+    clients = _CLIENTS[given["clients"] or ("both" if given["scale"] == "full" else "parallel")]
+    return own + [PeerContender(peer, client, programs, spelling) for peer in peers for client in clients]
 
 
 def _rows(workload: Workload, data: Data, most: int) -> list[Row]:

@@ -43,7 +43,7 @@ def model_options() -> list[click.Parameter]:
                      help="How forced text is written: exact and off give the same text. Default: exact."),
         click.Option(["--policy"], type=click.Choice(["lpm", "dfs", "fcfs", "random"]), default="lpm",
                      help="The order in which requests start. Default: lpm, longest cached prefix first."),
-        click.Option(["--without"], multiple=True, type=click.Choice(["cache", "tree", "parallelism", "fork-hints"]),
+        click.Option(["--without"], multiple=True, type=click.Choice(["cache", "tree", "parallelism", "fork-hints", "narrow-head"]),
                      help="Leave a part out, to see what it brings; may be repeated. The result is the same."),
         click.Option(["--extern"], multiple=True, metavar="FILE.py", help="Python file with externs; may be repeated."),
         click.Option(["--seed"], type=click.IntRange(0, 2**64 - 1), metavar="N", help="Program seed. Default: drawn at random."),

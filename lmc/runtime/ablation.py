@@ -16,12 +16,14 @@ from lmc.runtime.admission import Policy
 
 class Part(Enum):
     """CACHE: nothing is computed once for several requests.  TREE: only whole prompts are found again (`flat_table.py`).
-    PARALLELISM: one call of the model at a time in each run.  FORK_HINTS: readers of one context may come before it is computed."""
+    PARALLELISM: one call of the model at a time in each run.  FORK_HINTS: readers of one context may come before it is computed.
+    NARROW_HEAD: logits are computed of all tokens, also where a mask allows few."""
 
     CACHE = "cache"
     TREE = "tree"
     PARALLELISM = "parallelism"
     FORK_HINTS = "fork-hints"
+    NARROW_HEAD = "narrow-head"
 
 
 def check_policy(policy: str) -> None:

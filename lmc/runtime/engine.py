@@ -46,11 +46,13 @@ from lmc.runtime.token_sets import TokenSets, TokenTable
 class Engine:
     """`slots`: size of the pool in tokens; `max_batch_tokens`: most tokens computed in a step, so the longest time that a running
     generation waits; `cache=False` computes every request from its first token; `jump`: what is done with forced text, see `Jump`;
-    `tree`: as of the scheduler; `fork_hints=False` computes nothing before the request that reads it;
+    `tree`: as of the scheduler; `fork_hints=False` computes nothing before the request that reads it; `narrow_head=False`
+    computes the logits of all tokens, also where a mask allows few;
     `clock`: what its time shares are counted with."""
 
     def __init__(self, model: Model, tokenizer: TokenTable, *, slots: int, policy: str = "lpm", max_batch_tokens: int = 512,
                  cache: bool = True, jump: str = "exact", tree: RadixTree | None = None, fork_hints: bool = True,
+                 narrow_head: bool = True,
                  clock: Callable[[], float] = time.perf_counter):
         model.allocate(slots)
         self._model = model
@@ -62,6 +64,7 @@ class Engine:
         self._live = LiveContexts(self._scheduler.tree, slots)
         self._prefills = Prefills(self._scheduler.tree, self._live, slots)
         self._fork_hints = fork_hints
+        self._narrow_head = narrow_head
         self._watch = self._scheduler.tree.watch = Stopwatch(clock)
         self._tickets = count(1)
         self._open: dict[int, Request] = {}
@@ -215,7 +218,7 @@ class Engine:
         if not batch:
             return []
         self._watch.turn_to(Work.MASKS)
-        rows = [_row(request) for request in batch]
+        rows = [_row(request, narrow=self._narrow_head) for request in batch]
         self._watch.turn_to(Work.MODEL)
         try:
             table = self._model.forward(rows).numpy()
@@ -390,10 +393,10 @@ class Engine:
         return RunError(diagnostics, error.sources, kind=error.kind, raw=error.raw)
 
 
-def _row(request: Request) -> Row:
+def _row(request: Request, *, narrow: bool) -> Row:
     start, end = request.computed, request.scheduled
     outputs = list(range(max(request.wanted, start) - start, end - start))
     guesses = request.draft[: request.drafted]
-    few = request.work.few(guesses) if outputs and isinstance(request.work, Generation) else ()
+    few = request.work.few(guesses) if narrow and outputs and isinstance(request.work, Generation) else ()
     tokens = (request.ids[start:] + guesses)[: end - start]
     return Row(tokens if start else plain(tokens), start, request.slots, outputs, few)

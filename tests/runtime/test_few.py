@@ -65,6 +65,16 @@ def test_log_probabilities_and_free_text_ask_for_all():
     assert tokenizer.size < 1000, "else what is few would never be many here"
 
 
+def test_without_a_narrow_head_all_are_asked_for():
+    words = Words(PIECES)
+    asked = {}
+    for narrow in (True, False):
+        model = BlankModel(words)
+        finish(Engine(model, words, slots=256, narrow_head=narrow), GenerateRequest((2,), 5, constraint=words.constraint("[a-z]{3}")))
+        asked[narrow] = model.asked
+    assert asked[True] > asked[False] == 0
+
+
 def product_of(weight, exact):
     product = Linear(weight)
     return ExactLinear(product, *exact_range(product, weight.shape[1], weight.dtype)) if exact else product

@@ -40,6 +40,7 @@ class Workload:
     full: rows at the size of the paper's scripts; there may be fewer in the data
     quick: rows where it is only looked at
     in_order: one run after the other, because each one needs the world that the one before has left
+    side_by_side: whether a run asks for several things at once
     externs: the Python functions that the program is bound to
     """
 
@@ -50,6 +51,7 @@ class Workload:
     full: int
     quick: int = 4
     in_order: bool = False
+    side_by_side: bool = False
     externs: Callable[[Data], Mapping[str, Callable[..., Any]]] = _none
 
 
@@ -60,17 +62,17 @@ WORKLOADS = (
     Workload("react_agent", "react_agent", "react_agent", rows.react_agent, 100, externs=_articles),
     # Two of each of the five kinds.
     Workload("generative_agents", "generative_agents", "generative_agents", rows.generative_agents, 400, quick=10, in_order=True),
-    Workload("tree_of_thought_30", "tree_of_thought", "deep", rows.questions, 32),
-    Workload("tree_of_thought_39", "tree_of_thought", "wide", rows.questions, 32),
-    Workload("skeleton_of_thought", "skeleton_of_thought", "skeleton_of_thought", rows.topics, 50),
-    Workload("llm_judge", "llm_judge", "llm_judge", rows.essays, 25),
+    Workload("tree_of_thought_30", "tree_of_thought", "deep", rows.questions, 32, side_by_side=True),
+    Workload("tree_of_thought_39", "tree_of_thought", "wide", rows.questions, 32, side_by_side=True),
+    Workload("skeleton_of_thought", "skeleton_of_thought", "skeleton_of_thought", rows.topics, 50, side_by_side=True),
+    Workload("llm_judge", "llm_judge", "llm_judge", rows.essays, 25, side_by_side=True),
     Workload("json_object", "json_decoding", "country", rows.documents, 30),
     Workload("json_fields", "json_decoding", "by_field", rows.documents, 20),
     Workload("json_character", "json_decoding", "character", rows.names, 50),
     Workload("multi_turn_chat_short", "multi_turn_chat", "multi_turn_chat", partial(rows.chats, "new_tokens_short"), 20),
     Workload("multi_turn_chat_long", "multi_turn_chat", "multi_turn_chat", partial(rows.chats, "new_tokens_long"), 20),
     Workload("rag", "rag", "rag", rows.with_passages, 60),
-    Workload("self_consistency", "self_consistency", "self_consistency", rows.questions, 64),
+    Workload("self_consistency", "self_consistency", "self_consistency", rows.questions, 64, side_by_side=True),
 )
 
 NAMES = tuple(workload.name for workload in WORKLOADS)

@@ -1,0 +1,50 @@
+"""Engines take turns at a workload, one at work and the others paused, and of their rounds the median counts.
+
+    round 1: lmc, vllm, llama      round 2: lmc, vllm, llama      round 3: …
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from lmc.cli.peers.exchange import PeerError
+from lmc.cli.workloads.contender import Contender, Outcome
+from lmc.cli.workloads.data import Data
+from lmc.cli.workloads.table import Row, Workload
+
+
+def take_turns(contenders: Sequence[Contender], workload: Workload, rows: Sequence[Row], data: Data, rounds: int,
+               tell: Callable[[str], None]) -> dict[str, list[Outcome]]:
+    """The outcomes of each contender by its name, one for each round; fewer of one whose engine ends, and none where it ends at once.
+
+    All are paused before and after.  tell: gets a line for each contender that does not take part or to the end, with the reason
+    """
+    playing = [contender for contender in contenders if _takes_part(contender, workload, tell)]
+    outcomes: dict[str, list[Outcome]] = {contender.name: [] for contender in playing}
+    for _ in range(rounds):
+        for contender in tuple(playing):
+            contender.resume()
+            try:
+                outcomes[contender.name].append(contender.run(workload, rows, data))
+            except PeerError as error:
+                tell(f"    {error.diagnostics[0].message}")
+                playing.remove(contender)
+            finally:
+                contender.pause()
+    return {name: found for name, found in outcomes.items() if found}
+
+
+def median(outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome whose time is in the middle, the lower one of two, with the median time and the highest peak of all."""
+    middle = sorted(outcomes, key=lambda outcome: outcome.seconds)[(len(outcomes) - 1) // 2]
+    peaks = [outcome.peak_bytes for outcome in outcomes if outcome.peak_bytes is not None]
+    return replace(middle, seconds=statistics.median(outcome.seconds for outcome in outcomes), peak_bytes=max(peaks, default=None))
+
+
+def _takes_part(contender: Contender, workload: Workload, tell: Callable[[str], None]) -> bool:
+    reason = contender.cannot(workload)
+    if reason is not None:
+        tell(f"    {contender.name} does not run {workload.name}: {reason}")
+    return reason is None
