@@ -48,21 +48,25 @@ _CLIENTS = {"both": (True, False), "parallel": (True,), "sequential": (False,)}
 def peers_command(names: tuple[str, ...], peers: str | None, client: str, rounds: int, data: Path | None, environments: Path | None,
                   model: str, dry: bool, dtype: str, kernels: str, threads: int | None, pool_bytes: str, out: Path | None) -> int:
     """Seven small workloads beside other engines, against the machine's roofline."""
+    from lmc.cli.machine import machine_data, machine_line
     from lmc.cli.peers.contestants import OwnEngine, OwnPrograms, PeerContestant
     from lmc.cli.peers.exchange import PeerSetting
     from lmc.cli.peers.known import Installed, chosen_peers
     from lmc.cli.workloads.open_peers import opened_peers, read_spelling
-    from lmc.cli.workloads.results import machine_data, write_json
+    from lmc.cli.workloads.results import write_json
     from lmc.embed import cache_folder
     from lmc.runtime.pool_size import pool_size
 
     started = time.perf_counter()
     sets = read_sets(data or repository().parent / "shared" / "data" / "peer_workloads.json")
-    settings = {"model": model, "cache": cache_folder(), "dry": dry, "dtype": dtype, "kernels": kernels, "pool_bytes": pool_bytes}
+    settings = {"model": model, "cache": cache_folder(), "dry": dry, "dtype": dtype, "kernels": kernels,
+                # Slots of the stand-in are a few bytes each.
+                "pool_bytes": None if dry else pool_bytes}
     installed = Installed(environments or repository() / ".bench-peers", repository() / "benchmarks" / "peers")
     chosen = () if dry or peers == "none" else chosen_peers(peers, installed)
     own: list[Contestant] = [OwnEngine(settings), OwnPrograms(repository() / "examples" / "peers", settings)]
     threads = threads or len(os.sched_getaffinity(0))
+    click.echo(machine_line())
     if dry:
         scores, floors = _compare(own, names or WORKLOADS, sets, rounds, client, None)
     else:

@@ -32,17 +32,15 @@ def test_ours_alone(data, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     out = tmp_path / "out.json"
     assert run_command(["bench", "peers", "--dry", "--sets", "2", "--data", str(data), "--out", str(out)]) == 0
-    head, *rest = capsys.readouterr().out.splitlines()
-    assert head.split()[:4] == ["workload", "client", "by", "seconds"] and "load of the machine" in rest[-1]
+    machine, head, *rest = capsys.readouterr().out.splitlines()
+    assert " cores, " in machine and head.split()[:4] == ["workload", "client", "by", "seconds"] and "load of the machine" in rest[-1]
     scores = {(score["workload"], score["contestant"]): score for score in json.loads(out.read_text())["scores"]}
     assert {name for name, by in scores if by == "lmc"} == set(BY_NAME)
     for name in ("W1", "W2", "W3", "W4", "W5", "W6"):
         ids, program = (scores[name, by]["runs"] for by in ("lmc", "lmc programs"))
         for one, other in zip(ids, program, strict=True):
+            # The stand-in has tokens of several letters: texts make other prompts than ids, and objects other lengths.
             assert one["calls"] == other["calls"] and (name == "W4" or one["output"] == other["output"]), name
-            # The judge's notes come back as text, and are tokenised anew.
-            assert one["prompt"] == other["prompt"] or name == "W6", name
-            assert name == "W3" or one["texts"] == other["texts"], name
     assert all(run["computed"] < run["prompt"] for run in scores["W2", "lmc"]["runs"])
 
 
@@ -193,3 +191,27 @@ def test_a_peer_over_the_protocol(data, monkeypatch, capsys, tmp_path):
     finally:
         peer.close()
     assert bench_peers.WORKLOADS == tuple(dict.fromkeys(workload.key for workload in SMALL_WORKLOADS))
+
+
+@pytest.mark.model
+def test_programs_and_ids_do_the_same_work_on_the_real_model(model_folder):
+    """What the ids of a question spell is tokenised to the same ids, so prompts and greedy texts are equal."""
+    from lmc.cli.peers.contestants import OwnEngine, OwnPrograms
+    from lmc.embed import cache_folder
+    from lmc.runtime.tokenizer import load_tokenizer
+
+    encode = load_tokenizer(model_folder).encode
+    data = {
+        "W1": {"prefix": encode("Q: Name a tree.\nA: An oak.\n"), "suffix": [encode("Q: Name a river.\nA:"), encode("Q: Name a bird.\nA:")], "new": 4},
+        "W3": {"prompts": [encode("The weather is")], "n": 2, "new": 3},
+        "W4": {"prompts": [encode("A person as JSON:\n")], "regex": REGEX},
+        "W5": {"turns": [[encode("\nUser: Hello.\nBot:"), encode("\nUser: And then?\nBot:")]], "new": 4},
+    }
+    settings = {"model": "default", "cache": cache_folder(), "dry": False, "dtype": "float32", "kernels": "auto", "pool_tokens": 4096}
+    own, programs = OwnEngine(settings), OwnPrograms(ROOT / "examples" / "peers", settings)
+    for name, one in data.items():
+        ids, program = (contestant.run(BY_NAME[name], one, parallel=True) for contestant in (own, programs))
+        assert (ids.calls, ids.prompt, ids.output) == (program.calls, program.prompt, program.output), name
+        assert name == "W3" or ids.texts == program.texts, name
+        # A prefix that is computed for a fork belongs to no call: the engine's count is the same or one token more for each branch.
+        assert 0 <= program.computed - own.fewest <= ids.calls and 0 <= ids.computed - own.fewest <= ids.calls, name

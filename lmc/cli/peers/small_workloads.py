@@ -72,13 +72,11 @@ async def _tree(data: Data, ask: Ask, parallel: bool) -> None:
 
 
 async def _samples(data: Data, ask: Ask, parallel: bool) -> None:
-    def one(prompt: list[int], seed: int) -> PeerAsk:
-        return PeerAsk(tuple(prompt), data["new"], temperature=_TEMPERATURE, seed=seed, ignore_eos=True)
+    async def question(place: int, prompt: list[int]) -> None:
+        seeds = range(place * data["n"], (place + 1) * data["n"])
+        await _each((ask(PeerAsk(tuple(prompt), data["new"], temperature=_TEMPERATURE, seed=seed, ignore_eos=True)) for seed in seeds), parallel)
 
-    await asyncio.gather(*(
-        _each((ask(one(prompt, place * data["n"] + number)) for number in range(data["n"])), parallel)
-        for place, prompt in enumerate(data["prompts"])
-    ))
+    await asyncio.gather(*(question(place, prompt) for place, prompt in enumerate(data["prompts"])))
 
 
 async def _extract(data: Data, ask: Ask, parallel: bool) -> None:
