@@ -66,8 +66,11 @@ def file(reports: list[str]) -> list[Card]:
     return [_card(report) for report in reports]
 
 def _card(report: str) -> Card:
-    system: "You work in an office of maps, and you file a card for each report of a traveller. You write down what is there, and nothing else."
-    user: "The report: ${report}\\nThe card as JSON matching ${schema(Card)}:"
+    system: """
+        You work in an office of maps, and you file a card for each report of a traveller. You write down what is there, and nothing else.
+        A card is JSON that matches ${schema(Card)}
+        """
+    user: "The report: ${report}"
     assistant: card = gen(Card, max_tokens=120)
     return card
 '''
