@@ -29,7 +29,7 @@ def write_gguf(folder, target, dtype):
         raise ValueError(f"{folder}: a model of the kind `{config['model_type']}` or with scaled positions is not written as GGUF")
     writer = gguf.GGUFWriter(target, "llama")
     describe(writer, config)
-    describe_tokens(writer, config, tokenizer)
+    describe_tokens(writer, config, tokenizer, folder)
     kind = {"bfloat16": gguf.GGMLQuantizationType.BF16, "float16": gguf.GGMLQuantizationType.F16, "float32": gguf.GGMLQuantizationType.F32}
     for path in sorted(folder.glob("*.safetensors")):
         for name, tensor in load_file(path).items():
@@ -58,7 +58,7 @@ def describe(writer, config):
     writer.add_vocab_size(config["vocab_size"])
 
 
-def describe_tokens(writer, config, tokenizer):
+def describe_tokens(writer, config, tokenizer, folder):
     import gguf
 
     tokens = [""] * config["vocab_size"]
@@ -76,6 +76,8 @@ def describe_tokens(writer, config, tokenizer):
     writer.add_bos_token_id(config["bos_token_id"])
     writer.add_eos_token_id(config["eos_token_id"] if isinstance(config["eos_token_id"], int) else config["eos_token_id"][0])
     writer.add_add_bos_token(False)
+    if template := json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("chat_template"):
+        writer.add_chat_template(template)
 
 
 def gguf_name(name):
