@@ -15,6 +15,7 @@ from lmc.cli.bench_lifetimes import TRACES, lifetimes_table
 from lmc.cli.bench_overhead import measure, overhead_lines
 from lmc.cli.bench_peers import peers_command
 from lmc.cli.bench_regex import regex_table
+from lmc.cli.bench_tree import tree_command
 from lmc.cli.bench_workloads import workloads_command
 from lmc.cli.exits import OK
 from lmc.cli.plots import ablation_figure, drawing_extra
@@ -123,5 +124,6 @@ def json_command(model: str, dry: bool, kernels: str, data: Path | None, objects
     return OK
 
 
+bench.add_command(tree_command)
 bench.add_command(workloads_command)
 bench.add_command(peers_command)

@@ -61,6 +61,10 @@ class TimeShares:
     tree: float
     rest: float
 
+    def __sub__(self, earlier: TimeShares) -> TimeShares:
+        """What came since then."""
+        return TimeShares(*(getattr(self, name) - getattr(earlier, name) for name in self.__slots__))
+
     @property
     def total(self) -> float:
         return self.model + self.sampling + self.masks + self.scheduler + self.tree + self.rest
