@@ -4,7 +4,7 @@
     step     after some steps every slot has one owner (`check_invariants`)
     after    no request, no instance and no slot is in use; memory as after the first rounds
 
-Ends with 1 where a promise was broken.  `test_soak.py` runs a few seconds of it.
+Ends with 1 where a promise was broken.  `test_soak.py` runs a minute of it.
 """
 
 from __future__ import annotations
