@@ -1,6 +1,7 @@
 """`lmc bench json` on the stand-in model: a row for each way, equal tokens, and what is said where data are missing or tokens differ."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -23,6 +24,22 @@ def data(tmp_path):
     for name, lines in rows.items():
         (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
     return tmp_path
+
+
+def test_further_schemas_come_from_the_public_benchmark(data):
+    (data / "constraints").mkdir()
+    more = [{"id": f"more {i}", "schema": SCHEMA} for i in range(9)]
+    (data / "constraints" / "jsonschemabench_permissive.jsonl").write_text("".join(json.dumps(row) + "\n" for row in more))
+    documents = read_documents(data, ("schemas",), 4)["schemas"]
+    assert [document.question.split(": ")[1] for document in documents] == ["one.", "more 0.", "more 1.", "more 2."]
+
+
+def test_of_several_rounds_the_medians_are_printed(data, monkeypatch):
+    bench, seconds = Bench("", dry=True), iter((1, 10, 100, 3, 30, 300, 2, 20, 200))
+    run = bench._run
+    monkeypatch.setattr(bench, "_run", lambda *given: replace(run(*given), seconds=next(seconds)))
+    _, off, exact, canonical = bench.table(read_documents(data, ("character",), 2), (2,), rounds=3)
+    assert (off.split()[5], exact.split()[6:8], canonical.split()[6:8]) == ("2.0", ["20.0", "10.00"], ["200.0", "100.00"])
 
 
 def test_a_row_for_each_way_and_batch(data, capsys):

@@ -115,11 +115,12 @@ def overhead_command(instances: int, batch: int, pool_tokens: int) -> int:
 @click.option("--documents", type=click.IntRange(1), default=40, show_default=True, metavar="N", help="Of each object.")
 @click.option("--batch", "batches", multiple=True, type=click.IntRange(1), default=(1, 8, 32), show_default=True, metavar="N",
               help="Requests at a time; may be repeated.")
+@click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Turns of the three ways; medians are printed.")
 def json_command(model: str, dry: bool, kernels: str, data: Path | None, objects: tuple[str, ...], documents: int,
-                 batches: tuple[int, ...]) -> int:
+                 batches: tuple[int, ...], rounds: int) -> int:
     """Typed objects with and without jump-forward: passes, seconds, and whether the tokens are the same."""
     wanted = read_documents(data, objects or OBJECTS, documents)
-    for line in Bench(model, dry=dry, kernels=kernels).table(wanted, batches):
+    for line in Bench(model, dry=dry, kernels=kernels).table(wanted, batches, rounds):
         click.echo(line)
     return OK
 
