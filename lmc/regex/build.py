@@ -20,7 +20,7 @@ import numpy as np
 
 from lmc.regex.dfa import DEAD, START, ByteDfa
 from lmc.regex.minimise import equivalent_states
-from lmc.regex.nfa import FINAL, Nfa
+from lmc.regex.nfa import FINAL, ByteEdge, Nfa
 from lmc.regex.nodes import Edge, Node
 from lmc.regex.parse import RegexError, parse_regex
 
@@ -28,6 +28,8 @@ from lmc.regex.parse import RegexError, parse_regex
 MAX_STATES = 100_000
 #: Seconds of processor time that building one automaton may take, so that a busy machine refuses nothing that an idle one takes.
 MAX_SECONDS = 5.0
+#: Different states that are held beside one another to find bytes that always go together.
+_MAX_PATTERNS = 1000
 
 
 def compile_regex(pattern: str) -> ByteDfa:
@@ -62,13 +64,16 @@ class Raw:
 class _Determiniser:
     """The subset construction; a state is the set of NFA states that the next byte is read in."""
 
-    __slots__ = ("nfa", "byte_class", "classes", "closures", "numbers", "worklist", "rows", "accepting", "joined", "deadline")
+    __slots__ = ("nfa", "byte_class", "classes", "steps", "ranges", "closures", "numbers", "worklist", "rows", "accepting", "joined",
+                 "deadline")
 
     def __init__(self, nfa: Nfa):
         self.nfa = nfa
-        borders = sorted({0, *(b for edges in nfa.edges for low, high, _ in edges for b in (low, high + 1))} - {256})
-        self.byte_class = (np.searchsorted(borders, np.arange(256), side="right") - 1).tolist()
-        self.classes = len(borders)
+        self.byte_class = _byte_classes(nfa.edges)
+        self.classes = max(self.byte_class) + 1
+        # What `step` and `between` have given.
+        self.steps: dict[int, tuple[tuple[int, int], ...]] = {}
+        self.ranges: dict[tuple[int, int], set[int]] = {}
         self.closures: dict[int, tuple[frozenset[int], bool]] = {}
         self.numbers: dict[tuple[frozenset[int], bool], int] = {}
         self.worklist: list[frozenset[int]] = []
@@ -102,18 +107,29 @@ class _Determiniser:
         row = [-1] * self.classes
         if len(states) == 1:
             # One NFA state: its edges do not overlap.
-            for low, high, target in self.nfa.edges[next(iter(states))]:
-                first, last = self.byte_class[low], self.byte_class[high]
-                row[first : last + 1] = [self.number(self.closure(target))] * (last + 1 - first)
+            for number, target in self.step(next(iter(states))):
+                row[number] = self.number(self.closure(target))
             return row
         targets: dict[int, set[int]] = {}
         for state in states:
-            for low, high, target in self.nfa.edges[state]:
-                for number in range(self.byte_class[low], self.byte_class[high] + 1):
-                    targets.setdefault(number, set()).add(target)
+            for number, target in self.step(state):
+                targets.setdefault(number, set()).add(target)
         for number, found in targets.items():
             row[number] = self.join(tuple(sorted(found)))
         return row
+
+    def step(self, state: int) -> tuple[tuple[int, int], ...]:
+        """The edges of an NFA state as pairs of a byte class and where it leads."""
+        if state not in self.steps:
+            edges = self.nfa.edges[state]
+            self.steps[state] = tuple({number: target for low, high, target in edges for number in self.between(low, high)}.items())
+        return self.steps[state]
+
+    def between(self, low: int, high: int) -> set[int]:
+        """The classes of the bytes from `low` to `high`."""
+        if (low, high) not in self.ranges:
+            self.ranges[low, high] = set(self.byte_class[low : high + 1])
+        return self.ranges[low, high]
 
     def join(self, targets: tuple[int, ...]) -> int:
         if targets not in self.joined:
@@ -151,6 +167,26 @@ class _Determiniser:
         if not at_start:
             self.closures[state] = result
         return result
+
+
+def _byte_classes(edges: list[tuple[ByteEdge, ...]]) -> list[int]:
+    """For each of the 256 bytes its class: bytes of one class go the same way from every state."""
+    patterns = {_pattern(of_state) for of_state in edges}
+    if len(patterns) > _MAX_PATTERNS:
+        # So many states that differ leave hardly a class with more than one range.
+        borders = sorted({0, *(b for pattern in patterns for low, high, _ in pattern for b in (low, high + 1))} - {256})
+        return (np.searchsorted(borders, np.arange(256), side="right") - 1).tolist()
+    ways = np.zeros((len(patterns), 256), np.int16)
+    for row, pattern in zip(ways, patterns):
+        for low, high, way in pattern:
+            row[low : high + 1] = way
+    return _distinct_columns(ways)[1].tolist()
+
+
+def _pattern(edges: tuple[ByteEdge, ...]) -> tuple[tuple[int, int, int], ...]:
+    """The edges with their targets numbered from 1 as they are met."""
+    ways: dict[int, int] = {}
+    return tuple((low, high, ways.setdefault(target, len(ways) + 1)) for low, high, target in edges)
 
 
 def minimal(raw: Raw, source: str) -> ByteDfa:
