@@ -109,8 +109,11 @@ def test_heavy_packages_only_in_the_runtime(package):
     assert not wrong, wrong
 
 
-@pytest.mark.parametrize("package, place", [("pygments", "pygments_lexer"), ("pygls", "lsp"), ("lsprotocol", "lsp")])
-def test_packages_of_editors_only_where_editors_are_served(package, place):
+@pytest.mark.parametrize("package, place", [
+    ("pygments", "pygments_lexer"), ("pygls", "lsp"), ("lsprotocol", "lsp"), ("fastapi", "server"), ("starlette", "server"),
+    ("uvicorn", "server"), ("pydantic", "server"), ("prometheus_client", "server"),
+])
+def test_packages_of_one_part_only_there(package, place):
     """They are extras: nothing else may need them."""
     wrong = [
         f"{path.relative_to(ROOT)}:{line}"

@@ -29,9 +29,11 @@ async def chat_prompt(session: Answers, body: ChatBody, *, most: int) -> Prompt:
     return await asyncio.to_thread(_chat, session.prompter, body)
 
 
-async def raw_prompts(session: Answers, body: CompletionBody, *, most: int) -> list[Prompt]:
-    """The same of each raw text."""
+async def raw_prompts(session: Answers, body: CompletionBody, *, most: int, most_prompts: int) -> list[Prompt]:
+    """The same of each raw text.  `most_prompts`: how many of them."""
     given = body.prompt if isinstance(body.prompt, list) and not isinstance(body.prompt[0], int) else [body.prompt]
+    if len(given) * body.n > most_prompts:
+        raise refused("prompt", f"`prompt` and `n` make {len(given) * body.n:,} generations, this server runs {most_prompts:,} at a time")
     texts = [text for text in given if isinstance(text, str)]
     check_size(sum(len(text.encode()) for text in texts), "prompt", most)
     if sum(map(len, texts)) < _LONG:

@@ -3,13 +3,14 @@
     Host       a name that is the server's own: a page cannot reach a local server by a name that it points there
     Origin     none, the server's own, or one that was allowed: no other page may ask, in whatever form
     key        on every route but `/health`, where keys are set
-    body       JSON, and no longer than is allowed, whether its length is told or not
+    body       JSON, no longer than is allowed, whether its length is told or not, and there in time
 
 A plain ASGI layer, so that streams and disconnects go through it as they are.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from urllib.parse import urlsplit
 
@@ -53,7 +54,7 @@ class Guard:
             await with_origin(error.response(), scope, receive, send, origin, self.settings)
             return
         scope.setdefault("state", {})["tenant"] = tenant
-        limited = _limited(receive, self.settings.max_body_bytes)
+        limited = _limited(receive, self.settings)
         await with_origin(self.app, scope, limited, send, origin, self.settings)
 
 
@@ -131,16 +132,23 @@ def _preflight(headers: Headers) -> Response:
                                               "access-control-max-age": "600"})
 
 
-def _limited(receive: Receive, most: int) -> Receive:
-    """The body as it comes; raises `ApiError` where it grows too long."""
-    read = 0
+def _limited(receive: Receive, settings: ServerSettings) -> Receive:
+    """The body as it comes; raises `ApiError` where it grows too long, or comes too slowly."""
+    read, whole = 0, False
+    end = asyncio.get_running_loop().time() + settings.body_seconds
 
     async def counted() -> Message:
-        nonlocal read
-        message = await receive()
+        nonlocal read, whole
+        try:
+            # Behind the body comes only that the client has gone, at any time.
+            async with asyncio.timeout_at(None if whole else end):
+                message = await receive()
+        except TimeoutError:
+            raise ApiError(408, f"the body did not come within {settings.body_seconds:g} s", code="E0882") from None
         read += len(message.get("body", b""))
-        if read > most:
-            raise too_long(most)
+        if read > settings.max_body_bytes:
+            raise too_long(settings.max_body_bytes)
+        whole = not message.get("more_body", False)
         return message
 
     return counted

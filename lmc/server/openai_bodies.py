@@ -227,10 +227,10 @@ def _half_character(data: Any) -> str:
     rest = [data]
     while rest:
         one = rest.pop()
-        if isinstance(one, dict):
-            rest += [*one.keys(), *one.values()]
-        elif isinstance(one, list):
-            rest += one
+        if isinstance(one, (dict, list)):
+            inner = [*one.keys(), *one.values()] if isinstance(one, dict) else one
+            # Millions of token ids are passed over quickly.
+            rest += [part for part in inner if isinstance(part, (str, dict, list))]
         elif isinstance(one, str) and not one.isascii() and (found := _HALF.search(one)):
             return found[0]
     return ""

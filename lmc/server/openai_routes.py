@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from lmc.runtime.answers import Answers
 from lmc.server.chat_prompt import chat_prompt, raw_prompts
-from lmc.server.connection import EventStream, event, while_connected
+from lmc.server.connection import EventStream, event, event_schema, while_connected
 from lmc.server.errors import ApiError, ErrorBody, json_response, json_text
 from lmc.server.generating import News, generated, results_of, scores_of
 from lmc.server.openai_answers import ChatAnswer, CompletionAnswer, Model, Models
@@ -27,8 +27,8 @@ from lmc.server.openai_options import constraint_of, requests_of
 from lmc.server.openai_shapes import Asked, ChatShape, CompletionShape, Shape
 from lmc.server.state import ServerState
 
-_ERRORS = {status: {"model": ErrorBody} for status in (400, 401, 403, 404, 413, 415, 421, 429, 500, 503)}
-_STREAM = {"text/event-stream": {"schema": {"type": "string"}}}
+_ERRORS = {status: {"model": ErrorBody} for status in (400, 401, 403, 404, 408, 413, 415, 421, 429, 500, 503)}
+_STREAM = {"text/event-stream": {"itemSchema": event_schema("message", "error")}}
 
 
 def openai_router(state: ServerState) -> APIRouter:
@@ -49,9 +49,10 @@ def openai_router(state: ServerState) -> APIRouter:
     async def complete(body: CompletionBody, request: Request) -> Response:
         """What follows a text."""
         session = _session(state, request, body)
-        prompts = await raw_prompts(session, body, most=state.settings.max_prompt_bytes)
+        settings = state.settings
+        prompts = await raw_prompts(session, body, most=settings.max_prompt_bytes, most_prompts=settings.max_open)
         constraint = await while_connected(request.receive, state.ending, constraint_of(state, request.state.tenant, body))
-        requests = tuple(one for prompt in prompts for one in requests_of(body, prompt, constraint, session, state.settings))
+        requests = tuple(one for prompt in prompts for one in requests_of(body, prompt, constraint, session, settings))
         asked = Asked(body.model, tuple(prompt.ids for prompt in prompts), requests, body.n, int(time.time()))
         return await _answer(state, session, request, body, CompletionShape(session.tokenizer, asked, body))
 

@@ -29,6 +29,7 @@ class ServerSettings:
     keys: who may ask; none: anybody
     origins: whose pages may ask from a browser; hosts: further names that the server may be addressed by
     max_body_bytes, max_prompt_bytes: of one request, and of the text in it that the model is to read
+    body_seconds: how long the body of a request may take to come
     max_open: generations that may be asked for at a time, all clients together; beyond, a request is told to come again
     max_choices: generations of one request
     max_tokens: generated tokens of one choice, None for what the model's context holds
@@ -45,6 +46,7 @@ class ServerSettings:
     hosts: tuple[str, ...] = ()
     max_body_bytes: int = 8 << 20
     max_prompt_bytes: int = 1 << 20
+    body_seconds: float = 60.0
     max_open: int = 256
     max_choices: int = 16
     max_tokens: int | None = None

@@ -207,3 +207,12 @@ def test_a_long_prompt(narrow):
                        ("/v1/completions", {"model": "dry", "prompt": ["x" * 300, "y" * 300]})):
         error = narrow.post(path, body).json()["error"]
         assert error["code"] == "context_length_exceeded" and "600 bytes, this server takes 500" in error["message"]
+
+
+def test_a_body_that_does_not_come_is_not_waited_for():
+    with running(body_seconds=0.05) as served:
+        host, port = served.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as link:
+            link.sendall(f"POST {CHAT} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{{".encode())
+            assert link.recv(100).startswith(b"HTTP/1.1 408")
+        assert served.post(CHAT, BODY).status_code == 200

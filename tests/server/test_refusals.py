@@ -80,7 +80,7 @@ def test_fields_that_do_not_go_together(served, more, word):
 @pytest.mark.parametrize("more, word", [
     ({"prompt": []}, "prompt"), ({"prompt": {}}, "prompt"), ({"prompt": [1, "a"]}, "prompt"), ({"prompt": [[]]}, "prompt"),
     ({"prompt": [999_999]}, "prompt"), ({"prompt": [-1]}, "prompt"), ({"max_tokens": 0}, "echo"), ({"echo": True, "logprobs": 2}, "logprobs"),
-    ({"echo": True, "stream": True}, "echo"), ({"logprobs": 21}, "logprobs"), ({"prompt": ""}, "begin"),
+    ({"prompt": [""] * 300}, "300 generations"), ({"prompt": ["a"] * 30, "n": 10}, "300 generations"), ({"echo": True, "stream": True}, "echo"), ({"logprobs": 21}, "logprobs"), ({"prompt": ""}, "begin"),
 ])
 def test_completions_that_are_wrong(served, more, word):
     assert word in refusal(served, TEXT, {"model": "dry", "prompt": "tea", **more})["message"]

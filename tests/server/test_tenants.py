@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from pathlib import Path
 
 import pytest
 
+from lmc.compiler import compile_file
 from lmc.runtime.dry import DryModel, dry_tokenizer
 from lmc.runtime.engine import Engine
+from lmc.runtime.host import bind_externs
+from lmc.runtime.instance import RunOptions, Sinks
+from lmc.runtime.machine import Machine
 from lmc.runtime.request import DoneEvent, GenerateRequest, ScoreRequest
 from lmc.runtime.salt import plain, salted
+from lmc.runtime.tenant import TenantSession
 
+from tests.runtime.programs import dry_session
 from tests.server.running import keyed, running
 
 QUESTION = [{"role": "user", "content": "A question that is the same for everybody: how warm is the sea today?"}]
@@ -85,3 +93,28 @@ def test_pieces_of_one_request_stay_with_their_client():
         engine.submit(GenerateRequest((*prompt, *result.ids), 2, ignore_eos=True, tenant=tenant))
         found = next(e.result for _ in range(100) for e in engine.step() if isinstance(e, DoneEvent))
         assert (found.usage.cached >= len(prompt)) == finds, (tenant, whole)
+
+
+def test_programs_of_clients_have_caches_of_their_own():
+    """Forks, hints, pins and fused pieces included: what a client gets, and what of it was in the cache, is as if it was alone."""
+    program = compile_file(str(Path(__file__).parents[2] / "examples" / "judge.lmp")).program
+    essay = "Libraries are warm, and open to all. " * 4
+
+    async def main():
+        session = dry_session(slots=2000)
+        runs = []
+        for tenant in (1, 2, 1, 0):
+            machine = Machine(program, TenantSession(session, tenant) if tenant else session, bind_externs(program, {}))
+            run = machine.start(RunOptions(seed=1), Sinks(print, lambda path, text: None))
+            value = await run.call("judge", (essay, ("clarity", "originality", "evidence")))
+            runs.append((value, run.report))
+        session.wait_until_idle()
+        stats = session.stats
+        assert stats.free_slots + stats.cached_slots == 2000
+        session.close()
+        return runs
+
+    (first, one), (second, other), (third, again), (fourth, anybody) = asyncio.run(main())
+    assert first == second == third == fourth
+    assert (one.cached, one.computed) == (other.cached, other.computed) == (anybody.cached, anybody.computed)
+    assert again.computed < one.computed / 2 and again.cached > one.cached
