@@ -1,7 +1,14 @@
 """Chains of generation: what counts, through regions, calls and loops; and that they reach the engine as priorities."""
 
+from random import Random
+
+import networkx
+import pytest
+
 from lmc.ir.core import walk_ops
+from lmc.ir.graph import dependence_graph
 from lmc.ir.ops import Call, Gen, Score, Select
+from lmc.ir.reader import read_module
 from lmc.passes.schedule import schedule
 from tests.differential.runs import lowered
 from tests.runtime.programs import dry_session, program_of, run
@@ -117,3 +124,31 @@ def test_as_written_there_are_no_chains(tmp_path):
     session = dry_session()
     run(program_of(PROGRAM, tmp_path, level=0), session, "main")
     assert {r.priority for r in session.requests} == {10}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_chains_are_the_longest_paths_that_networkx_finds(seed):
+    """One walk from the end of a block stands for the search in a graph."""
+    random = Random(seed)
+    contexts, texts, lines = ["c0"], ["t0"], []
+    for number in range(1, 40):
+        context = random.choice(contexts)
+        if random.random() < 0.5:
+            lines.append(f"%c{number}: context = context.append(%{context}, %{random.choice(texts)})[role = user]")
+        else:
+            lines.append(f"%c{number}: context, %t{number}: str = lm.gen(%{context}, max_tokens = {random.randint(1, 99)})"
+                         f'[role = assistant, site = "{number}"]')
+            texts.append(f"t{number}")
+        contexts.append(f"c{number}")
+    body = "\n    ".join(lines)
+    text = f'module "m.lmp" {{\n  func @f(%c0: context, %t0: str) -> str {{\n    {body}\n    control.return(%{texts[-1]})\n  }}\n}}\n'
+    (function,) = schedule(read_module(text)).functions
+    graph = dependence_graph(function)
+    ops = {node: graph.nodes[node]["op"] for node in graph}
+    for _, target, edge in graph.edges(data=True):
+        edge["tokens"] = ops[target].max_tokens.value if isinstance(ops[target], Gen) else 0
+    # Every path among what waits for a node can be lengthened to begin at the node.
+    waiting = {node: graph.subgraph({node} | networkx.descendants(graph, node)) for node in graph if isinstance(ops[node], Gen)}
+    longest = {node: networkx.dag_longest_path_length(part, "tokens") for node, part in waiting.items()}
+    assert longest == {node: ops[node].chain for node in waiting}
+    assert len(longest) > 9 and max(longest.values()) > 99
