@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from lmc.runtime.constraint_cache import ConstraintCache
 from lmc.runtime.hints import Hint, Release
 from lmc.runtime.salt import salted
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from lmc.regex.grammar import Grammar
     from lmc.runtime.request import Generated, GenerateRequest, Scored, ScoreRequest, Usage
     from lmc.runtime.session import Session
+
+
+#: Constraints of one client's programs that nobody uses just now, with their masks.
+_MOST_BYTES = 64 << 20
 
 
 class TenantSession:
@@ -32,13 +37,15 @@ class TenantSession:
         self.name, self.limit = session.name, session.limit
         self.tokenizer, self.prompter, self.has_template = session.tokenizer, session.prompter, session.has_template
         self.remote = None
+        self._constraints = ConstraintCache(session.new_constraint, most_bytes=_MOST_BYTES)
 
     @property
     def begin_id(self) -> int:
         return self._session.begin_id
 
     def constraint(self, dfa: ByteDfa | Grammar) -> Any:
-        return self._session.constraint(dfa)
+        """As that of `Session`.  A client has its own: they remember what was written under them."""
+        return self._constraints.get(dfa)
 
     async def generate(self, request: GenerateRequest, on_text: Callable[[str], None] | None = None,
                        on_piece: Callable[[Generated], None] | None = None) -> Generated:

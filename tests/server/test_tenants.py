@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lmc.compiler import compile_file
+from lmc.regex.build import compile_regex
 from lmc.runtime.dry import DryModel, dry_tokenizer
 from lmc.runtime.engine import Engine
 from lmc.runtime.host import bind_externs
@@ -118,3 +119,14 @@ def test_programs_of_clients_have_caches_of_their_own():
     assert first == second == third == fourth
     assert (one.cached, one.computed) == (other.cached, other.computed) == (anybody.cached, anybody.computed)
     assert again.computed < one.computed / 2 and again.cached > one.cached
+
+
+def test_what_was_written_under_a_constraint_is_remembered_by_client():
+    async def main():
+        session = dry_session(slots=200)
+        one, two = TenantSession(session, 1), TenantSession(session, 2)
+        dfa = compile_regex("[ab]+")
+        assert one.constraint(dfa) is one.constraint(compile_regex("[ab]+")) is not two.constraint(dfa)
+        session.close()
+
+    asyncio.run(main())
