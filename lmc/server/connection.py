@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -72,6 +72,11 @@ class EventStream(StreamingResponse):
 def event(data: str, kind: str | None = None) -> str:
     """One server-sent event; `data` has no line ends."""
     return f"data: {data}\n\n" if kind is None else f"event: {kind}\ndata: {data}\n\n"
+
+
+def event_schema(*names: str) -> dict[str, Any]:
+    """One event in OpenAPI, the `itemSchema` of its stream.  `names`: what events are called; one without a name is a `message`."""
+    return {"type": "object", "required": ["data"], "properties": {"event": {"enum": list(names)}, "data": {"type": "string"}}}
 
 
 def error_event(error: ApiError) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from lmc.backend.program import FunctionCode
 from lmc.json_schema import argument_schema, json_schema
+from lmc.server.connection import event_schema
 from lmc.server.program_errors import ERROR_SCHEMA
 from lmc.server.program_options import RunLimits, parameters
 
@@ -56,8 +57,7 @@ def response_schema(code: FunctionCode) -> dict[str, Any]:
 def operation(name: str, code: FunctionCode, limits: RunLimits) -> dict[str, Any]:
     """What FastAPI's `add_api_route` is told of the function `code` of the program `name`."""
     first, _, rest = (code.doc or f"Run `{code.name}`.").strip().partition("\n")
-    events = "Events `text`, `print`, and last `value` or `error`; the data of each is a JSON object."
-    answer = {"application/json": {"schema": response_schema(code)}, EVENTS: {"schema": {"type": "string", "description": events}}}
+    answer = {"application/json": {"schema": response_schema(code)}, EVENTS: {"itemSchema": event_schema("text", "print", "value", "error")}}
     faults = {status: {"description": text, "content": _json(ERROR_SCHEMA)} for status, text in _FAULTS.items()}
     return {
         "operation_id": f"{name}.{code.name}", "summary": first, "description": rest.strip() or first, "tags": ["programs"],

@@ -21,7 +21,7 @@ from lmc.server.errors import ApiError, refused
 _SAMPLING: Mapping[str, dict[str, Any]] = {
     "temperature": {"type": "number", "minimum": 0},
     "top_p": {"type": "number", "minimum": 0, "maximum": 1},
-    "top_k": {"type": "integer", "minimum": -1},
+    "top_k": {"type": "integer", "minimum": -1, "maximum": 2**31},
     "min_p": {"type": "number", "minimum": 0, "maximum": 1},
 }
 

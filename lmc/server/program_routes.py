@@ -130,7 +130,7 @@ def _arguments(program: ServedProgram, code: FunctionCode, body: bytes, most: in
 def read_object(body: bytes) -> dict[str, Any]:
     """The body as JSON; no name may come twice, and there is no NaN.  Raises `ApiError`."""
     try:
-        data = json.loads(body, object_pairs_hook=_once, parse_constant=_no_constant)
+        data = json.loads(body, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_number)
     except json.JSONDecodeError as error:
         raise refused(None, f"the body is no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except (ValueError, RecursionError) as error:
@@ -150,6 +150,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"the name {json.dumps(name)} comes twice in one object")
         found[name] = value
     return found
+
+
+def _number(text: str) -> int | float:
+    """JSON has one kind of numbers: `3.0` is whole, as its schemas say."""
+    value = float(text)
+    return int(value) if value.is_integer() and 0 < abs(value) < 2**63 else value
 
 
 def _no_constant(text: str) -> Any:
