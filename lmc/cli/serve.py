@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: Of the options that commands share, those that a server has.
 _SHARED = ("model", "dtype", "kernels", "dry", "deterministic", "pool_tokens", "pool_bytes", "jump", "policy", "without", "extern",
-           "level", "quiet")
+           "max_calls", "max_tokens", "level", "quiet")
 
 
 def _options() -> list[click.Parameter]:
@@ -51,6 +51,13 @@ def _options() -> list[click.Parameter]:
         click.Option(["--max-answer"], **number, help="Generated tokens of one answer. Default: what the model's context holds."),
         click.Option(["--max-body"], **size, default="8MiB", show_default=True, help="The longest request."),
         click.Option(["--max-prompt"], **size, default="1MiB", show_default=True, help="The longest text that the model reads."),
+        click.Option(["--max-seconds"], type=click.FloatRange(0, min_open=True), default=600.0, show_default=True, metavar="SECONDS",
+                     help="What one run of a program may take."),
+        click.Option(["--constraint-seconds"], type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, metavar="SECONDS",
+                     help="Processor time to compile a regex or schema of a request."),
+        click.Option(["--constraint-memory"], **size, default="512MiB", show_default=True, help="Memory for the same."),
+        click.Option(["--exact-turns"], is_flag=True,
+                     help="Read what the assistant has said here in the tokens that it said it in, when it is sent back."),
         click.Option(["--share-cache"], is_flag=True, help="Let clients with different keys find one another's prefixes in the cache."),
         click.Option(["--drain"], type=click.FloatRange(0, 3600), default=10.0, show_default=True, metavar="SECONDS",
                      help="How long requests may go on once it is to end."),
@@ -135,11 +142,13 @@ def _model_of(programs: dict[str, ServedProgram]) -> str:
 
 def _settings(given: dict[str, Any], keys: tuple[Key, ...], model: str) -> ServerSettings:
     from lmc.runtime.pool_size import read_bytes
-    from lmc.server.settings import ServerSettings
+    from lmc.server.settings import CompileLimits, RunLimits, ServerSettings
 
     # A folder's whole path is nobody's business.
     name = given["name"] or ("dry" if given["dry"] and not given["model"] else Path(model).stem if Path(model).exists() else model)
     return ServerSettings(
         name, given["host"], given["port"], keys, tuple(given["allow_origin"]), tuple(given["allow_host"]),
         max_body_bytes=read_bytes(given["max_body"], "--max-body"), max_prompt_bytes=read_bytes(given["max_prompt"], "--max-prompt"), max_open=given["max_open"],
-        max_tokens=given["max_answer"], share_cache=given["share_cache"], drain_seconds=given["drain"])
+        max_tokens=given["max_answer"], exact_turns=given["exact_turns"], share_cache=given["share_cache"], drain_seconds=given["drain"],
+        run=RunLimits(given["max_calls"] or RunLimits().calls, given["max_tokens"] or RunLimits().tokens, given["max_seconds"]),
+        compile=CompileLimits(given["constraint_seconds"], read_bytes(given["constraint_memory"], "--constraint-memory")))

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lmc.runtime.answers import Answers
-from lmc.runtime.context import ContextError, Prompt, Prompter
+from lmc.runtime.context import Context, ContextError, Prompt, Prompter
+from lmc.runtime.request import Generated
 from lmc.server.errors import ApiError, refused
+from lmc.server.known_turns import KnownTurns
 from lmc.server.openai_bodies import ChatBody, CompletionBody
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -21,12 +24,27 @@ _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant"
 _LONG = 16_384
 
 
-async def chat_prompt(session: Answers, body: ChatBody, *, most: int) -> Prompt:
-    """What the model reads.  `most`: bytes of text.  Raises `ApiError`."""
+@dataclass(frozen=True, slots=True)
+class ChatPrompt:
+    """prompt: what the model reads; context, text: those of the turn that is to go on, where it begins, and what was said in it."""
+
+    prompt: Prompt
+    context: Context
+    text: str
+
+
+async def chat_prompt(session: Answers, body: ChatBody, turns: KnownTurns | None, *, most: int) -> ChatPrompt:
+    """What the model reads.  turns: that are read in the tokens they were written in; most: bytes of text.  Raises `ApiError`."""
     check_size(sum(len(message.content.encode()) for message in body.messages), "messages", most)
     if sum(len(message.content) for message in body.messages) < _LONG:
-        return _chat(session.prompter, body)
-    return await asyncio.to_thread(_chat, session.prompter, body)
+        return _chat(session.prompter, body, turns)
+    return await asyncio.to_thread(_chat, session.prompter, body, turns)
+
+
+def note_turn(session: Answers, turns: KnownTurns, asked: ChatPrompt, result: Generated) -> None:
+    """The answer was given: a client may send it back."""
+    after = session.prompter.extend(asked.context, "assistant", asked.prompt, result.ids, result.carry)
+    turns.note(asked.context, asked.text + result.text, after)
 
 
 async def raw_prompts(session: Answers, body: CompletionBody, *, most: int, most_prompts: int) -> list[Prompt]:
@@ -47,19 +65,21 @@ def check_size(size: int, param: str, most: int) -> None:
         raise ApiError(400, f"the text has {size:,} bytes, this server takes {most:,}", param=param, code="context_length_exceeded")
 
 
-def _chat(prompter: Prompter, body: ChatBody) -> Prompt:
+def _chat(prompter: Prompter, body: ChatBody, turns: KnownTurns | None) -> ChatPrompt:
     context, role = prompter.new(), None
-    for place, message in enumerate(body.messages):
-        before, role = role, _ROLES[message.role]
-        try:
-            context = prompter.open(context, role)
-            context = prompter.append(context, role, "\n\n" * (role == before) + message.content)
-        except ContextError as error:
-            raise refused(f"messages[{place}]", str(error), code="E0840") from None
+    opened, said = context, ""
     try:
-        return prompter.prompt(context, "assistant", heal=body.heal)
+        for place, message in enumerate(body.messages):
+            before, role = role, _ROLES[message.role]
+            opened, said = prompter.open(context, role), "\n\n" * (role == before) + message.content
+            known, rest = turns.begun(opened, said) if turns is not None and role == "assistant" else (opened, said)
+            context = prompter.append(known, role, rest)
+        if role != "assistant":
+            opened, said = prompter.open(context, "assistant"), ""
+            context = opened
+        return ChatPrompt(prompter.prompt(context, "assistant", heal=body.heal), opened, said)
     except ContextError as error:
-        raise refused("messages", str(error), code="E0840") from None
+        raise refused(f"messages[{place}]", str(error), code="E0840") from None
 
 
 def _raw(session: Answers, prompt: str | Sequence[int], heal: bool) -> Prompt:

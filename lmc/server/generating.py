@@ -10,7 +10,7 @@ Whoever stops listening ends them all: their slots are free within two steps of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
 from lmc.runtime.answers import Answers
@@ -27,8 +27,9 @@ class News:
     result: Generated | None = None
 
 
-async def generated(session: Answers, gate: Gate, requests: Sequence[GenerateRequest]) -> AsyncGenerator[News, None]:
-    """Run them.  Raises what the first one that fails raises, and ends the others."""
+async def generated(session: Answers, gate: Gate, requests: Sequence[GenerateRequest],
+                    note: Callable[[Generated], None] = lambda result: None) -> AsyncGenerator[News, None]:
+    """Run them.  `note`: told each result before others may ask for what follows it.  Raises what the first one that fails raises, and ends the others."""
     arrived: asyncio.Queue[News | Exception] = asyncio.Queue()
 
     async def run(place: int, request: GenerateRequest) -> None:
@@ -48,7 +49,9 @@ async def generated(session: Answers, gate: Gate, requests: Sequence[GenerateReq
                 news = await arrived.get()
                 if isinstance(news, Exception):
                     raise news
-                left -= news.result is not None
+                if news.result is not None:
+                    note(news.result)
+                    left -= 1
                 yield news
         finally:
             await ended(tasks)

@@ -11,13 +11,14 @@ server-sent events.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from lmc.runtime.answers import Answers
-from lmc.server.chat_prompt import chat_prompt, raw_prompts
+from lmc.runtime.request import Generated
+from lmc.server.chat_prompt import chat_prompt, note_turn, raw_prompts
 from lmc.server.connection import EventStream, event, event_schema, while_connected
 from lmc.server.errors import ApiError, ErrorBody, json_response, json_text
 from lmc.server.generating import News, generated, results_of, scores_of
@@ -39,11 +40,15 @@ def openai_router(state: ServerState) -> APIRouter:
     async def chat(body: ChatBody, request: Request) -> Response:
         """A turn of the assistant.  A last message of the assistant is gone on with."""
         session = _session(state, request, body)
-        prompt = await chat_prompt(session, body, most=state.settings.max_prompt_bytes)
+        turns = state.turns_of(request.state.tenant)
+        opened = await chat_prompt(session, body, turns, most=state.settings.max_prompt_bytes)
         constraint = await while_connected(request.receive, state.ending, constraint_of(state, request.state.tenant, body))
-        requests = requests_of(body, prompt, constraint, session, state.settings)
-        asked = Asked(body.model, (prompt.ids,), tuple(requests), body.n, int(time.time()))
-        return await _answer(state, session, request, body, ChatShape(session.tokenizer, asked, body))
+        requests = requests_of(body, opened.prompt, constraint, session, state.settings)
+        asked = Asked(body.model, (opened.prompt.ids,), tuple(requests), body.n, int(time.time()))
+        shape = ChatShape(session.tokenizer, asked, body)
+        if turns is None:
+            return await _answer(state, session, request, body, shape)
+        return await _answer(state, session, request, body, shape, lambda result: note_turn(session, turns, opened, result))
 
     @router.post("/completions", responses={200: {"model": CompletionAnswer, "content": _STREAM}, **_ERRORS}, response_class=Response)
     async def complete(body: CompletionBody, request: Request) -> Response:
@@ -86,11 +91,13 @@ def _check_model(state: ServerState, name: str) -> None:
         raise ApiError(404, message, param="model", code="model_not_found")
 
 
-async def _answer(state: ServerState, session: Answers, request: Request, body: Options, shape: Shape) -> Response:
+async def _answer(state: ServerState, session: Answers, request: Request, body: Options, shape: Shape,
+                  note: Callable[[Generated], None] = lambda result: None) -> Response:
+    """The answer, whole or as a stream.  `note`: told what each choice gave."""
     scores = []
     if shape.wants_scores:
         scores = await while_connected(request.receive, state.ending, scores_of(session, state.gate, shape.asked.prompts))
-    news = generated(session, state.gate, shape.asked.requests)
+    news = generated(session, state.gate, shape.asked.requests, note)
     if not body.stream:
         results = await while_connected(request.receive, state.ending, results_of(news, len(shape.asked.requests)))
         return json_response(shape.whole(results, scores).model_dump())

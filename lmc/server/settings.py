@@ -23,6 +23,32 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What one run of a program may use at most: calls of the model, generated tokens, seconds."""
+
+    calls: int = 1_000
+    tokens: int = 200_000
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class CompileLimits:
+    """Of constraints that requests bring.
+
+    seconds: processor time of one; memory: bytes beside what an idle process has; table: bytes of an automaton
+    workers: how many compile at a time; waiting: how many more may wait, the next one is refused
+    kept: bytes of what is remembered
+    """
+
+    seconds: float = 5.0
+    memory: int = 512 << 20
+    table: int = 32 << 20
+    workers: int = 2
+    waiting: int = 64
+    kept: int = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
 class ServerSettings:
     """model_name: as clients name the model
     host, port: where it listens
@@ -33,9 +59,11 @@ class ServerSettings:
     max_open: generations that may be asked for at a time, all clients together; beyond, a request is told to come again
     max_choices: generations of one request
     max_tokens: generated tokens of one choice, None for what the model's context holds
+    exact_turns: whether a turn that the assistant has written here is read again in the tokens that it was written in
     share_cache: whether clients with different keys may find one another's prefixes in the cache
     drain_seconds: how long requests that run may go on once the server is to end
     stuck_seconds: a step of the engine that takes longer is told by `/health`
+    run: of each run of a program; compile: of each constraint that a request brings
     """
 
     model_name: str
@@ -50,9 +78,12 @@ class ServerSettings:
     max_open: int = 256
     max_choices: int = 16
     max_tokens: int | None = None
+    exact_turns: bool = False
     share_cache: bool = False
     drain_seconds: float = 10.0
     stuck_seconds: float = 120.0
+    run: RunLimits = RunLimits()
+    compile: CompileLimits = CompileLimits()
 
     @property
     def is_local(self) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from lmc.runtime.session import Session
 from lmc.runtime.tenant import TenantSession
 from lmc.server.constraint_compiler import ConstraintCompiler
 from lmc.server.gate import Gate
+from lmc.server.known_turns import KnownTurns
 from lmc.server.metrics import Metrics
 from lmc.server.settings import ServerSettings
 
@@ -44,11 +46,12 @@ class ServerState:
         self.settings = settings
         self.session = session
         self.programs = dict(programs or {})
-        self.compiler = compiler or ConstraintCompiler(session)
+        self.compiler = compiler or ConstraintCompiler(session, settings.compile)
         self.gate = Gate(settings.max_open)
         self.metrics = Metrics(session, self.gate)
         self.started = int(time.time())
         self.ending = asyncio.Event()
+        self._turns: defaultdict[str, KnownTurns] = defaultdict(KnownTurns)
         # The whole cache is for those without a key, who are one client.
         names = [] if settings.share_cache else [key.name for key in settings.keys]
         self._tenants: dict[str, Answers] = {name: TenantSession(session, number) for number, name in enumerate(names, 1)}
@@ -56,6 +59,10 @@ class ServerState:
     def session_of(self, tenant: str) -> Answers:
         """The model as one client sees it: what others have left in the cache is not found, unless clients share it."""
         return self._tenants.get(tenant, self.session)
+
+    def turns_of(self, tenant: str) -> KnownTurns | None:
+        """What the assistant has said to a client; None where that does not matter."""
+        return self._turns[tenant] if self.settings.exact_turns else None
 
     async def close(self) -> None:
         """End what belongs to the server; requests must have ended."""
