@@ -24,7 +24,8 @@ from lmc.regex.dfa import START, ByteDfa
 from lmc.regex.grammar import MAX_GRAMMAR, Grammar
 from lmc.regex.schema import MAX_SCHEMA
 from lmc.runtime.daemon_call import call_in_daemon
-from lmc.server.constraint_process import CompileLimits, ConstraintProcess
+from lmc.server.constraint_process import ConstraintProcess
+from lmc.server.settings import CompileLimits
 
 if TYPE_CHECKING:
     from lmc.runtime.grammar import Constraint
@@ -51,10 +52,10 @@ class _Running:
 class ConstraintCompiler:
     """Belongs to the session's event loop.  `compilations`: how many were begun, for people and tests."""
 
-    def __init__(self, session: Session, limits: CompileLimits | None = None):
+    def __init__(self, session: Session, limits: CompileLimits = CompileLimits()):
         self.compilations = 0
         self._session = session
-        self._limits = limits or CompileLimits()
+        self._limits = limits
         self._slots = asyncio.Semaphore(self._limits.workers)
         self._idle: list[ConstraintProcess] = []
         self._processes: set[ConstraintProcess] = set()

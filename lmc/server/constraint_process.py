@@ -16,7 +16,6 @@ import json
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from lmc.diagnostics import Diagnostic, UsageError
 from lmc.regex.dfa import ByteDfa
 from lmc.regex.grammar import Grammar
 from lmc.runtime.daemon_call import call_in_daemon
+from lmc.server.settings import CompileLimits
 
 # Where this package is comes last: what the interpreter finds anyway goes first.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from lmc.server.constraint_worker import main; main()"
@@ -34,23 +34,6 @@ _START = "import sys; sys.path.append(sys.argv.pop(1)); from lmc.server.constrai
 _WALL, _STARTING = 6, 20.0
 # JSON of an automaton: base64 is a third longer than its bytes, and something stands around it.
 _ANSWER_FACTOR, _ANSWER_MORE = 1.5, 16 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class CompileLimits:
-    """Of constraints that requests bring.
-
-    seconds: processor time of one; memory: bytes beside what an idle process has; table: bytes of an automaton
-    workers: how many compile at a time; waiting: how many more may wait, the next one is refused
-    kept: bytes of what is remembered
-    """
-
-    seconds: float = 5.0
-    memory: int = 512 << 20
-    table: int = 32 << 20
-    workers: int = 2
-    waiting: int = 64
-    kept: int = 256 << 20
 
 
 class ConstraintProcess:

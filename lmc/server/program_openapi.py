@@ -16,7 +16,8 @@ from lmc.backend.program import FunctionCode
 from lmc.json_schema import argument_schema, json_schema
 from lmc.server.connection import event_schema
 from lmc.server.program_errors import ERROR_SCHEMA
-from lmc.server.program_options import RunLimits, parameters
+from lmc.server.program_options import parameters
+from lmc.server.settings import RunLimits
 
 EVENTS = "text/event-stream"
 

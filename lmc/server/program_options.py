@@ -16,6 +16,7 @@ from typing import Any
 from lmc.runtime.instance import Budgets, RunOptions
 from lmc.runtime.options import OptionError, check_option
 from lmc.server.errors import ApiError, refused
+from lmc.server.settings import RunLimits
 
 #: Options that go to every `gen` that does not give its own.
 _SAMPLING: Mapping[str, dict[str, Any]] = {
@@ -24,15 +25,6 @@ _SAMPLING: Mapping[str, dict[str, Any]] = {
     "top_k": {"type": "integer", "minimum": -1, "maximum": 2**31},
     "min_p": {"type": "number", "minimum": 0, "maximum": 1},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class RunLimits:
-    """What one run may use at most: calls of the model, generated tokens, seconds."""
-
-    calls: int = 1_000
-    tokens: int = 200_000
-    seconds: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from lmc.server.connection import ClientGone, EventStream, while_connected
 from lmc.server.errors import ApiError, json_response, refused
 from lmc.server.program_errors import argument_error, program_error
 from lmc.server.program_openapi import EVENTS, operation
-from lmc.server.program_options import AskedRun, RunLimits, asked_run
+from lmc.server.program_options import AskedRun, asked_run
 from lmc.server.program_run import FunctionRun, run_events, run_result
 from lmc.server.state import ServedProgram, ServerState
 
@@ -35,15 +35,15 @@ from lmc.server.state import ServedProgram, ServerState
 _GONE = 499
 
 
-def program_router(state: ServerState, limits: RunLimits = RunLimits()) -> APIRouter:
+def program_router(state: ServerState) -> APIRouter:
     """The routes.  Raises `LmcError` where the model cannot do what a program asks."""
     router = APIRouter()
     machines = _Machines(state)
     for program in state.programs.values():
         machines.of("", program)
         for code in served_functions(program):
-            router.add_api_route(f"/programs/{program.name}/{code.name}", _endpoint(state, machines, program, code, limits),
-                                 methods=["POST"], response_class=Response, **operation(program.name, code, limits))
+            router.add_api_route(f"/programs/{program.name}/{code.name}", _endpoint(state, machines, program, code),
+                                 methods=["POST"], response_class=Response, **operation(program.name, code, state.settings.run))
     router.add_api_route("/programs/{file}/{function}", _unknown(state), methods=["POST"], include_in_schema=False)
     return router
 
@@ -54,6 +54,11 @@ def served_functions(program: ServedProgram) -> Iterator[FunctionCode]:
         code = program.program.functions[name]
         if not any(map(holds_context, (code.result, *(p.type for p in code.params)))):
             yield code
+
+
+def program_paths(state: ServerState) -> list[str]:
+    """The routes of all programs."""
+    return [f"/programs/{program.name}/{code.name}" for program in state.programs.values() for code in served_functions(program)]
 
 
 class _Machines:
@@ -72,10 +77,10 @@ class _Machines:
         return self._made[key]
 
 
-def _endpoint(state: ServerState, machines: _Machines, program: ServedProgram, code: FunctionCode,
-              limits: RunLimits) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(state: ServerState, machines: _Machines, program: ServedProgram,
+              code: FunctionCode) -> Callable[[Request], Awaitable[Response]]:
     async def answered(request: Request) -> Response:
-        asked = asked_run(request.query_params.multi_items(), limits)
+        asked = asked_run(request.query_params.multi_items(), state.settings.run)
         args = _arguments(program, code, await request.body(), state.settings.max_prompt_bytes)
         run = FunctionRun(machines.of(request.state.tenant, program), code, args, asked)
         if wants_events(request, asked):

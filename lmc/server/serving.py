@@ -20,6 +20,7 @@ import uvicorn
 
 from lmc.diagnostics import Diagnostic, UsageError
 from lmc.server.app import make_app
+from lmc.server.program_routes import program_paths
 from lmc.server.settings import ServerSettings
 from lmc.server.state import ServerState
 
@@ -96,6 +97,8 @@ async def serve_until_told(state: ServerState, bound: socket.socket, *, say: Cal
         loop.add_signal_handler(one, told)
     await state.compiler.start()
     say(f"{state.settings.model_name} at {address_of(bound)}/v1")
+    for path in program_paths(state):
+        say(f"POST {address_of(bound)}{path}")
     try:
         await server.serve([bound])
     finally:

@@ -16,7 +16,8 @@ from lmc.diagnostics import UsageError
 from lmc.regex.dfa import START
 from lmc.runtime.request import GenerateRequest
 from lmc.server.constraint_compiler import LONGEST, CompilerBusy, ConstraintCompiler
-from lmc.server.constraint_process import CompileLimits, _read_answer
+from lmc.server.constraint_process import _read_answer
+from lmc.server.settings import CompileLimits
 from tests.runtime.programs import TOKENS, dry_session
 
 #: A second of processor time is not enough for it, whatever the machine; five are not either.
