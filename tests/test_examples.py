@@ -1,23 +1,12 @@
 """The seven example programs: on the stand-in model and on the default model, as written and optimised."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 import lmc
 from lmc.embed import load_program
-
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-ESSAY = (EXAMPLES / "essay.txt").read_text(encoding="utf-8")
-
-
-def search(query: str) -> str:
-    return f"Nothing is known about {query}."
-
-
-def calc(expr: str) -> float:
-    return float(len(expr))
+from tests.differential.examples import ESSAY, EXAMPLES, calc, search
 
 
 def run(name: str, *, level: int, **settings):

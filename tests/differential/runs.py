@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,14 +29,24 @@ from lmc.runtime.instance import Budgets, RunOptions, Sinks
 from lmc.runtime.machine import Machine
 from lmc.runtime.session import Session
 from lmc.runtime.template import dry_template
-from lmc.types import STR
-from lmc.values import to_data
 
 TOKENS = dry_tokenizer()
 TEMPLATE = dry_template(TOKENS)
 #: An endless loop ends soon; nothing else comes near.
 BUDGETS = Budgets(iterations=2_000)
+#: Of one run; the real model takes a minute for the longest.
+_MOST_SECONDS = 600
 ARGUMENTS = ("12", ("tea", "one two", "3"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """function, arguments: what is called; externs: the functions of the host; lines: what `input` reads"""
+
+    function: str
+    arguments: tuple[Any, ...]
+    externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
 
 
 @dataclass
@@ -93,10 +103,10 @@ def new_session(*, slots: int = 1 << 15, max_positions: int = 4096, cache: bool 
 
 
 class WatchedExterns(Externs):
-    __slots__ = ("seen", "forks")
+    __slots__ = ("seen", "forks", "pure")
 
     async def call(self, name, args, at="", span=None):
-        if name in ("price", "clean"):
+        if name in self.pure:
             self.seen.pure.add((name, args))
         else:
             self.seen.effects[self.forks.branch(at)].append((name, args))
@@ -106,7 +116,8 @@ class WatchedExterns(Externs):
 class Forks:
     """Which branch of a program a path of calls and rounds lies in: the path up to its last fork."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Program, function: str = "main"):
+        self.function = function
         # What a site of a function is: the function called there, "" for a fork.  Loops and comprehensions are not in it.
         self.sites: dict[tuple[str, str], str] = {}
         for name, code in program.functions.items():
@@ -117,7 +128,7 @@ class Forks:
                     self.sites[name, instruction.attributes["site"]] = ""
 
     def branch(self, path: str) -> str:
-        function, end, parts = "main", 0, path.split("/")
+        function, end, parts = self.function, 0, path.split("/")
         for number, part in enumerate(parts[:-1], 1):
             site, _, index = part.partition(":")
             callee = self.sites.get((function, site))
@@ -155,6 +166,8 @@ def clean(text: str) -> str:
 
 
 EXTERNS = {"log": log, "measure": measure, "price": price, "clean": clean}
+#: How a random program is run.
+RANDOM = Case("main", ARGUMENTS, EXTERNS)
 
 
 def lowered(text: str) -> Module:
@@ -169,17 +182,19 @@ def compiled(module: Module, passes: tuple[str, ...]) -> Program:
     return emit(run_passes(module, passes))
 
 
-async def observe(program: Program, forks: Forks, session: WatchedSession) -> Observed:
-    """Run `main`.  `forks` is made of the unoptimised program."""
-    seen = Observed()
-    bound = bind_externs(program, EXTERNS)
-    externs = WatchedExterns(program.externs, EXTERNS, bound.types)
+async def observe(program: Program, forks: Forks, session: WatchedSession, case: Case = RANDOM) -> Observed:
+    """Run the case.  `forks` is made of the unoptimised program."""
+    seen, lines = Observed(), iter(case.lines)
+    bound = bind_externs(program, case.externs)
+    externs = WatchedExterns(program.externs, case.externs, bound.types)
     externs.seen, externs.forks, session.seen = seen, forks, seen
+    externs.pure = {name for name, info in program.externs.items() if info.pure}
     try:
         machine = Machine(program, session, externs)
-        run = machine.start(RunOptions(seed=5, budgets=BUDGETS), Sinks(seen.printed.append, lambda path, text: None))
-        value = await asyncio.wait_for(run.call("main", bind_arguments(program.functions["main"], ARGUMENTS, {}, bound.types)), 60)
-        seen.value = to_data(value, STR)
+        sinks = Sinks(seen.printed.append, lambda path, text: None, lambda prompt: next(lines))
+        run = machine.start(RunOptions(seed=5, budgets=BUDGETS), sinks)
+        arguments = bind_arguments(program.functions[case.function], case.arguments, {}, bound.types)
+        seen.value = repr(await asyncio.wait_for(run.call(case.function, arguments), _MOST_SECONDS))
     except LmcError as error:
         # Of the run, or of binding the program to the model.
         told = [(d.code, d.message, str(d.span), d.help, d.notes) for d in error.diagnostics]

@@ -7,6 +7,7 @@ import asyncio
 
 import pytest
 
+from tests.differential.examples import CASES, example_faults
 from tests.differential.programs import random_program
 from tests.differential.runs import differences
 from tests.differential.shrink import shrunk
@@ -27,6 +28,12 @@ def test_random_programs_show_the_same_in_every_way(start):
 
     wrong = asyncio.run(check())
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("number, name", enumerate(CASES))
+def test_examples_show_the_same_in_every_way(number, name):
+    """On the stand-in model, each in a third of the ways; `python -m tests.differential --examples` has all, there and on the real one."""
+    assert asyncio.run(example_faults(name, ALL[number % 3 :: 3])) == []
 
 
 def test_every_way_is_taken_by_many_programs():

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lmc.diagnostics import LmcError
+from lmc.ir.core import Module
 from lmc.passes import passes_of
-from tests.differential.runs import Forks, Observed, WatchedSession, compiled, differences, lowered, new_session, observe
+from tests.differential.runs import (RANDOM, Case, Forks, Observed, WatchedSession, compiled, differences, lowered, new_session,
+                                     observe)
 
 #: Of the model's context and of the small pool: a program's longest prompts nearly fill it, and some do not fit.
 POSITIONS = 1024
@@ -49,13 +52,17 @@ ALL = (
 
 async def faults(text: str, ways: tuple[Way, ...]) -> list[str]:
     """In which ways the program shows something else than as written, and what.  Raises `CompileError`."""
-    module = lowered(text)
+    # Where an error is caught inside the program, more or less may have been under way.
+    return await module_faults(lowered(text), ways, strict="try:" not in text and "collect" not in text)
+
+
+async def module_faults(module: Module, ways: tuple[Way, ...], *, strict: bool, case: Case = RANDOM,
+                        session_of: Callable[[Way], WatchedSession] = Way.session) -> list[str]:
+    """The same of any program; `session_of`: the model that a way runs on, `strict`: see `differences`."""
     written = compiled(module, ())
-    forks, session = Forks(written), PLAIN.session()
+    forks, session = Forks(written, case.function), session_of(PLAIN)
     try:
-        plain = await observe(written, forks, session)
-        # Where an error is caught inside the program, more or less may have been under way.
-        strict = "try:" not in text and "collect" not in text
+        plain = await observe(written, forks, session, case)
         found = []
         for way in ways:
             try:
@@ -63,7 +70,13 @@ async def faults(text: str, ways: tuple[Way, ...]) -> list[str]:
             except LmcError as error:
                 found.append(f"{way}: does not compile: {error}")
                 continue
-            other = await _observed(program, forks, way, session)
+            # The session of the plain run has its tokens.
+            used = session if way.warm else session_of(way)
+            try:
+                other = await observe(program, forks, used, case)
+            finally:
+                if used is not session:
+                    used.close()
             found += [f"{way}: {d}" for d in differences(plain, other, strict=strict)]
         return found
     finally:
@@ -75,17 +88,6 @@ async def observed_as_written(text: str) -> Observed:
     program, session = compiled(lowered(text), ()), PLAIN.session()
     try:
         return await observe(program, Forks(program), session)
-    finally:
-        session.close()
-
-
-async def _observed(program, forks: Forks, way: Way, used: WatchedSession) -> Observed:
-    """A run on the session of the plain run, which has its tokens, or on a new one."""
-    if way.warm:
-        return await observe(program, forks, used)
-    session = way.session()
-    try:
-        return await observe(program, forks, session)
     finally:
         session.close()
 
