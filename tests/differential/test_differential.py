@@ -30,7 +30,7 @@ def test_random_programs_show_the_same_in_every_way(start):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("number, name", enumerate(CASES))
+@pytest.mark.parametrize("number, name", list(enumerate(CASES)))
 def test_examples_show_the_same_in_every_way(number, name):
     """On the stand-in model, each in a third of the ways; `python -m tests.differential --examples` has all, there and on the real one."""
     assert asyncio.run(example_faults(name, ALL[number % 3 :: 3])) == []
