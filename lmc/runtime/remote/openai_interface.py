@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lmc.runtime.remote.gbnf import gbnf
 from lmc.runtime.remote.protocol import Answer, Ask, Counted, Token
 from lmc.runtime.remote.wanted import wrapped
 
@@ -28,12 +29,14 @@ class OpenAi:
         return "/chat/completions", {**body, "messages": ask.conversation.messages(), **logprobs, **self.held_to(ask)}
 
     def wraps(self, ask: Ask) -> bool:
-        return ask.wanted is not None and ask.wanted.schema.get("type") != "object"
+        return ask.wanted is not None and not ask.by_grammar and ask.wanted.schema.get("type") != "object"
 
     def held_to(self, ask: Ask) -> dict[str, Any]:
         """What makes the server keep to what is wanted."""
         if ask.wanted is None:
             return {}
+        if ask.by_grammar:
+            return {"grammar": gbnf(ask.wanted.automaton())}
         schema = wrapped(ask.wanted.schema) if self.wraps(ask) else ask.wanted.schema
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "value", "strict": True, "schema": schema}}}
 

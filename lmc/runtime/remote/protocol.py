@@ -19,7 +19,10 @@ from lmc.runtime.request import Sampling
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One generation.  `wanted` is None where its text is free, or the server cannot be told."""
+    """One generation.
+
+    wanted: None where its text is free, or the server cannot be told; by_grammar: tell it in llama.cpp's language, not as a schema
+    """
 
     model: str
     conversation: Conversation
@@ -30,6 +33,7 @@ class Ask:
     ignore_eos: bool = False
     logprobs: int = 0
     wanted: Wanted | None = None
+    by_grammar: bool = False
 
 
 @dataclass(frozen=True, slots=True)

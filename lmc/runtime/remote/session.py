@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lmc.diagnostics import Diagnostic, LmcError
+from lmc.diagnostics import Diagnostic, LmcError, RunError
 from lmc.regex.dfa import ByteDfa
 from lmc.regex.grammar import Grammar
 from lmc.runtime.attempts import Attempt
@@ -26,6 +26,7 @@ from lmc.runtime.hints import Hint
 from lmc.runtime.remote.ahead import Saved
 from lmc.runtime.remote.capabilities import CAPABILITIES
 from lmc.runtime.remote.conversation import Conversation, conversation, remote_vocabulary
+from lmc.runtime.remote.faults import Fault
 from lmc.runtime.remote.fitting import option_faults
 from lmc.runtime.remote.openai_interface import OpenAi
 from lmc.runtime.remote.protocol import Answer, Ask, Interface, Token
@@ -59,6 +60,8 @@ class RemoteSession:
         self.ended = False
         self._interface = _INTERFACES[settings.backend]()
         self._transport = Transport(settings)
+        # Found out when it is needed: whether a schema behind a begun turn is refused, and a grammar is not.
+        self._takes_grammars = False
 
     @property
     def begin_id(self) -> int:
@@ -133,14 +136,39 @@ class RemoteSession:
         kind = ask.conversation.kind
         if kind in self.remote.schemas or kind in self.remote.regexes and wanted.regex is not None:
             ask = replace(ask, wanted=wanted)
+        first = ask.sampling.seed
         for number in range(self._settings.patience.invalid):
-            sampling = replace(ask.sampling, seed=ask.sampling.seed + number)
-            answer = await self._answer(replace(ask, sampling=sampling), stops, None, origin, told)
+            sampling = replace(ask.sampling, seed=first + number)
+            ask, answer = await self._told_or_not(replace(ask, sampling=sampling), stops, origin, told)
             text = wanted.spelled(answer.text, wrapped=self._interface.wraps(ask))
             if text is not None or answer.finish == "length" or answer.stop in stops:
                 return text, answer
         message = f"{self._settings.patience.invalid} answers in turn are no value of what is asked for"
         raise failure("E0836", message, None, kind="invalid", raw=answer.text, help=f"the last one is {answer.text[:200]!r}")
+
+    async def _told_or_not(self, ask: Ask, stops: tuple[str, ...], origin: Origin, told: _Told) -> tuple[Ask, Answer]:
+        """An answer, and how it was asked for.
+
+        llama.cpp holds what a turn has said already to the schema too, and refuses what does not begin like a value (status 400).
+        A grammar is for what follows alone, so there it gets one, from then on at once.
+        """
+        if ask.wanted is None or not ask.conversation.begun or self.remote.regexes:
+            return ask, await self._answer(ask, stops, None, origin, told)
+        by_grammar = replace(ask, by_grammar=True)
+        if self._takes_grammars:
+            return by_grammar, await self._answer(by_grammar, stops, None, origin, told)
+        try:
+            return ask, await self._answer(ask, stops, None, origin, told)
+        except RunError as error:
+            if not _is_refused(error):
+                raise
+            refused = error
+        try:
+            answer = await self._answer(by_grammar, stops, None, origin, told)
+        except RunError as error:
+            raise refused if _is_refused(error) else error
+        self._takes_grammars = True
+        return by_grammar, answer
 
     async def _answer(self, ask: Ask, stops: tuple[str, ...], on_text: _OnText, origin: Origin, told: _Told) -> Answer:
         path, body = self._interface.request(ask)
@@ -194,6 +222,10 @@ class RemoteSession:
         prices = self._settings.prices
         cost = prices.cost(counted.prompt, counted.generated) if prices is not None else None
         return replace(attempt, prompt=counted.prompt, cached=counted.cached, generated=counted.generated, cost=cost)
+
+
+def _is_refused(error: RunError) -> bool:
+    return isinstance(error.__cause__, Fault) and error.__cause__.outcome == "400"
 
 
 def _usage(answer: Answer) -> Usage:

@@ -31,6 +31,9 @@ from lmc.runtime.remote.settings import RemoteSettings
 
 #: Seconds until a connection must stand; the answer has the whole deadline.
 _CONNECT = 10.0
+#: Seconds that a connection is kept for the next request.  Servers of this kind close theirs after five (uvicorn, and so vLLM; llama.cpp):
+#: a request that crosses the close is lost, and nobody can tell whether it was billed.
+_KEPT = 2.0
 #: Bytes of an error that are read: more is no message.
 _MOST_TOLD = 1 << 16
 
@@ -59,7 +62,7 @@ class Transport:
                   told: Callable[[Tried], None]) -> tuple[Answer, Tried]:
         """The answer, and the attempt that gave it; `told` gets those that failed.
 
-        Raises `RunError` without a place.
+        Raises `RunError` without a place, whose cause is the `Fault` of the last attempt.
         """
         patience, waited, number = self._settings.patience, 0.0, 0
         while True:
@@ -79,7 +82,7 @@ class Transport:
             wait = next_wait(fault, patience, number, waited, random.random())
             told(Tried(number, fault.outcome, fault.billed, seconds, wait or 0.0))
             if wait is None:
-                raise given_up(fault, patience, number)
+                raise given_up(fault, patience, number) from fault
             waited += wait
             await asyncio.sleep(wait)
 
@@ -159,7 +162,8 @@ class Transport:
         headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
         if settings.key:
             headers["authorization"] = f"Bearer {settings.key}"
-        limits = http.Limits(max_connections=settings.at_once, max_keepalive_connections=settings.at_once)
+        limits = http.Limits(max_connections=settings.at_once, max_keepalive_connections=settings.at_once,
+                             keepalive_expiry=_KEPT)
         verify = True if settings.ca_file is None else ssl.create_default_context(cafile=settings.ca_file)
         return http.AsyncClient(http2=_has_http2(), headers=headers, trust_env=False, limits=limits, verify=verify,
                                 timeout=http.Timeout(settings.patience.deadline, connect=_CONNECT))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmc.json_schema import json_schema
+from lmc.regex.build import compile_regex
 from lmc.regex.dfa import ByteDfa
 from lmc.types import LiteralT, StrT, Type
 from lmc.values import ValueMismatch, from_data, text_of, to_json
@@ -49,6 +50,10 @@ class Wanted:
         except (ValueError, KeyError, TypeError, RecursionError, ValueMismatch):
             return None
         return text if text is not None and self._fits(text) else None
+
+    def automaton(self) -> ByteDfa:
+        """What the value's text is held against."""
+        return self.dfa if self.dfa is not None else compile_regex("|".join(map(re.escape, self.options)))
 
     def _text_of(self, data: Any) -> str | None:
         """Raises `ValueMismatch`."""

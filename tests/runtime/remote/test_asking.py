@@ -252,3 +252,37 @@ def test_five_holes(tmp_path, predicts, ahead, calls, backend):
     asked_past = [r for r in ended.requests if "stop" not in r.body]
     assert all(r.body["max_tokens"] <= ahead for r in asked_past)
     assert (sum(a.wasted or 0 for a in ended.report.attempts) > 0) == (ahead == 64 and not predicts)
+
+
+BEGUN = """
+    def f() -> int:
+        user: "A number."
+        assistant: "It is ${n := gen(1..5)}. Or ${m := gen(1..5)}."
+        return n * 10 + m
+    """
+
+
+def test_a_server_that_refuses_a_schema_behind_a_begun_turn_gets_a_grammar(tmp_path):
+    """As llama.cpp does: it holds the begun turn to the schema, too."""
+    def reply(asked):
+        return Status(400, body={"error": {"message": "no"}}) if "response_format" in asked.body else chat("3")
+
+    ended = run_remote(program_at(BEGUN, tmp_path), reply)
+    assert ended.value == 33 and ended.outcomes == ["400", "answered", "answered"]
+    assert [r.body.get("grammar", "").splitlines()[:2] for r in ended.requests] == [[], *[["root ::= s1", "s1 ::= [1-5] s2"]] * 2]
+
+
+def test_a_server_that_knows_no_grammars_is_told_of_by_its_first_refusal(tmp_path):
+    def reply(asked):
+        return Status(400, body={"error": {"message": "a bad schema" if "response_format" in asked.body else "what is `grammar`?"}})
+
+    ended = run_remote(program_at(BEGUN, tmp_path), reply)
+    assert "a bad schema" in str(ended.error) and len(ended.requests) == 2 and "program.lmp:3:" in str(ended.error)
+
+
+def test_values_of_grammars_are_checked_too(tmp_path):
+    def reply(asked):
+        return Status(400) if "response_format" in asked.body else chat("9")
+
+    ended = run_remote(program_at(BEGUN, tmp_path), reply)
+    assert ended.error.kind == "invalid" and len(ended.requests) == 4

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from dataclasses import replace
 
 import pytest
@@ -204,3 +205,46 @@ def test_waits_double_and_end_with_their_budget():
     assert [next_wait(fault, patience, number, 0.0, 1.0) for number in (1, 2, 3)] == [0.5, 1.0, 2.0]
     assert next_wait(fault, patience, 3, 1.5, 1.0) is None
     assert next_wait(fault, patience, 10, 0.0, 1.0) is None
+
+
+def test_a_connection_is_not_used_again_where_the_server_may_be_closing_it(noted, monkeypatch):
+    """Servers close what is idle, most of them after five seconds; a request that crosses the close is lost, and may be billed."""
+    program, _, _ = noted
+    monkeypatch.setattr("lmc.runtime.remote.transport._KEPT", 0.05)
+
+    def slow(text: str) -> str:
+        time.sleep(0.3)
+        return text
+
+    assert run_remote(program, [chat("A"), chat("B")], externs={"note": slow}).connections == 2
+    assert run_remote(program, [chat("A"), chat("B")], externs={"note": str}).connections == 1
+
+
+def test_an_error_whose_body_is_without_end_is_cut(noted):
+    program, externs, _ = noted
+    ended = run_remote(program, [Status(400, body={"error": {"message": "x" * 10_000_000}})], externs=externs)
+    assert "status 400" in str(ended.error) and len(str(ended.error)) < 2000
+
+
+def test_a_refused_constraint_is_the_error_of_its_request_alone(tmp_path):
+    """Case L-05, as far as it concerns a client: a server that cannot compile a regex says so, and other branches go on."""
+    program = program_at("""
+        def f() -> list[str]:
+            user: "Hi"
+            fork i in range(4):
+                user: "${i}"
+                try:
+                    assistant: a = gen(regex=r"[a-z]+", max_tokens=5)
+                except Error:
+                    a = "refused"
+            join a as all
+            return all
+        """, tmp_path)
+
+    def reply(asked):
+        if asked.body["messages"][-1]["content"].endswith("2"):
+            return Status(400, body={"error": {"message": "the regex takes more than 5 s"}})
+        return chat('{"value": "ok"}')
+
+    ended = run_remote(program, reply)
+    assert list(ended.value) == ["ok", "ok", "refused", "ok"] and ended.outcomes.count("400") == 1
