@@ -243,7 +243,8 @@ class Engine:
         before = request.computed
         self._cached += request.cached if request.passes == 0 else 0
         self._scheduler.commit(request)
-        self._prompt += max(min(request.computed, request.prompt) - before, 0)
+        if before < request.prompt:
+            self._prompt += min(request.computed, request.prompt) - before
         try:
             if len(logits):
                 if isinstance(request.work, Generation):
@@ -258,9 +259,11 @@ class Engine:
     def _extend(self, request: Request, logits: np.ndarray, best: list[int]) -> None:
         """Draw the next token, and further ones as long as the draft guessed them.  logits: (1 + drafted, vocab), `best` of each row"""
         work, guesses = request.work, request.draft[: request.drafted]
+        constrained = work.request.constraint is not None
         work.drafted += len(guesses)
         for row, top, guess in zip(logits, best, [*guesses, None], strict=True):
-            self._watch.turn_to(Work.MASKS)
+            if constrained:
+                self._watch.turn_to(Work.MASKS)
             choice = work.choice()
             self._watch.turn_to(Work.SAMPLING)
             token, record = draw_choice(row, top, choice)
@@ -269,8 +272,10 @@ class Engine:
             if over or token != guess:
                 break
             work.jumped += 1
-        self._scheduler.cut(request, len(request.ids) - 1)
-        self._look_ahead(request)
+        if guesses:
+            self._scheduler.cut(request, len(request.ids) - 1)
+        if constrained:
+            self._look_ahead(request)
         self._show(request)
         if work.finish is not None:
             self._finish(request)
@@ -278,7 +283,7 @@ class Engine:
     def _accept(self, request: Request, token: int, record: TokenLogprob | None = None) -> bool:
         """Go on by a token; whether the generation is over."""
         work, before = request.work, len(request.work.ids)
-        if self._jump is Jump.EXACT:
+        if work.request.constraint is not None and self._jump is Jump.EXACT:
             self._drafts.note(work, token)
         over = work.accept(token, record)
         self._generated += len(work.ids) - before
@@ -397,6 +402,7 @@ def _row(request: Request, *, narrow: bool) -> Row:
     start, end = request.computed, request.scheduled
     outputs = list(range(max(request.wanted, start) - start, end - start))
     guesses = request.draft[: request.drafted]
-    few = request.work.few(guesses) if narrow and outputs and isinstance(request.work, Generation) else ()
+    asks = narrow and outputs and isinstance(request.work, Generation) and request.work.request.constraint is not None
+    few = request.work.few(guesses) if asks else ()
     tokens = (request.ids[start:] + guesses)[: end - start]
     return Row(tokens if start else plain(tokens), start, request.slots, outputs, few)

@@ -150,14 +150,14 @@ class Generation:
     def accept(self, token: int, record: TokenLogprob | None = None) -> bool:
         """Go on by a token that was allowed.  Returns whether the generation is over; a token that only ends it is not in `ids`."""
         assert self.finish is None, "a token after the end"
-        if token in self._sets.end_ids or self._only_follows(token):
+        if token in self._sets.end_ids or self.request.follow and self._only_follows(token):
             return self._end(Finish.EOS)
         data = self._sets.token_bytes[token]
         self.ids.append(token)
         self._counts[token] = self._counts.get(token, 0) + 1
         if record is not None:
             self._records.append(record)
-        value = self._spell(data)
+        value = self._spell(data) if self._heal else data
         if value:
             self._counted += 1
             self._value += value
@@ -207,7 +207,7 @@ class Generation:
         """Add `fresh` to the text and end at the stop that completes first; of two that complete together the longer one counts."""
         before = len(self._text)
         self._text += fresh
-        if self._counted < self.request.min_tokens:
+        if not self.request.stops or self._counted < self.request.min_tokens:
             return False
         matches = []
         for stop in self.request.stops:

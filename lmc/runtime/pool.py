@@ -6,7 +6,8 @@ slots; but `n` free slots always satisfy a demand for `n`, however scattered the
     free:  [0, 100)                allocate(40)           -> 0 … 39
     free:  [40, 100)               allocate(1, after=39)  -> 40            the run goes on
     free:  [41, 100)               allocate(1, after=17)  -> 70            17's neighbour is taken: a new run in the middle of the
-                                                                          longest one, so that both sides have room to grow
+                                                                          longest one, so that both sides have room to
+                                                                          grow; of a very long run near its beginning
 The pool knows neither requests nor the tree: a slot that is not free is someone else's business.
 """
 
@@ -14,11 +15,15 @@ from __future__ import annotations
 
 import heapq
 
+# What a request that asks slot by slot gets at once to grow into: few texts are longer, and memory is touched by huge pages, each of
+# which holds thousands of slots of one layer and head.
+_ROOM = 1024
+
 
 class KvPool:
     """Free slots as a set of maximal runs.  Slots are numbered `0 … size - 1`."""
 
-    __slots__ = ("size", "free_count", "_taken", "_length", "_start", "_longest")
+    __slots__ = ("size", "free_count", "_taken", "_length", "_start", "_longest", "_new")
 
     def __init__(self, size: int):
         assert size > 0, size
@@ -28,6 +33,7 @@ class KvPool:
         self._length = {0: size}  # first slot of a free run -> how many
         self._start = {size: 0}  # slot behind a free run -> its first slot
         self._longest = [(-size, 0)]  # heap of runs, longest first; stale entries are skipped when they come up
+        self._new: set[int] = set()  # first slots of runs that are not in the heap yet: while a run is decoded into, none need be
 
     def allocate(self, count: int, *, after: int | None = None) -> list[int] | None:
         """`count` slots, the first one next to slot `after` where that is free; None if fewer are free."""
@@ -40,7 +46,7 @@ class KvPool:
             start, length = self._longest_run()
             wanted = count - len(slots)
             # A single token is a request that outgrew its run and will ask again.
-            first = start + length // 2 if count == 1 else start
+            first = start + min(length // 2, _ROOM) if count == 1 else start
             slots += self._take(start, first, wanted)
         self.free_count -= count
         for slot in slots:
@@ -70,6 +76,7 @@ class KvPool:
     def _take(self, start: int, first: int, count: int) -> range:
         """Up to `count` slots from `first` on, out of the run that begins at `start`."""
         length = self._length.pop(start)
+        self._new.discard(start)
         end = start + length
         del self._start[end]
         last = min(first + count, end)
@@ -84,23 +91,28 @@ class KvPool:
         before = self._start.pop(start, None)
         if before is not None:
             del self._length[before]
+            self._new.discard(before)
             start = before
         behind = self._length.pop(end, None)
         if behind is not None:
             del self._start[end + behind]
+            self._new.discard(end)
             end += behind
         self._add(start, end)
 
     def _add(self, start: int, end: int) -> None:
         self._length[start] = end - start
         self._start[end] = start
-        heapq.heappush(self._longest, (start - end, start))
-        # Decoding shortens a run by one at each step, so most entries are stale after a while.
+        self._new.add(start)
+
+    def _longest_run(self) -> tuple[int, int]:
+        for start in self._new:
+            heapq.heappush(self._longest, (-self._length[start], start))
+        self._new.clear()
+        # Most entries are stale after a while.
         if len(self._longest) > 4 * len(self._length) + 64:
             self._longest = [(-length, start) for start, length in self._length.items()]
             heapq.heapify(self._longest)
-
-    def _longest_run(self) -> tuple[int, int]:
         while True:
             negative, start = self._longest[0]
             if self._length.get(start) == -negative:

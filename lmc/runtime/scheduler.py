@@ -35,6 +35,9 @@ from lmc.runtime.underway import Request, State
 
 #: After so many retractions a request is retracted only if nothing else is left.
 MAX_RETRACTIONS = 3
+#: Where room must be made, it is made for so many tokens, and in a small pool for one part in so many: to cut one token off a leaf
+#: takes as long as to cut many.
+_EVICTED_AT_ONCE = 64
 
 
 class Scheduler:
@@ -50,6 +53,7 @@ class Scheduler:
         self.policy = policy
         self.max_batch_tokens = max_batch_tokens
         self.cache = cache
+        self._evicted_at_once = max(1, min(_EVICTED_AT_ONCE, slots // _EVICTED_AT_ONCE))
         self.running: list[Request] = []  # in order of admission
         self.waiting: list[Request] = []  # in order of their ids, so that equal prefixes are neighbours
         self.retractions = 0
@@ -134,32 +138,37 @@ class Scheduler:
 
     def _extend_running(self) -> None:
         """One token at least for each running request, and a chunk for those that have more."""
-        order = deque(sorted(self.running, key=lambda r: (r.retractions < MAX_RETRACTIONS, r.admitted)))
+        protected = [r for r in self.running if r.retractions >= MAX_RETRACTIONS]
+        order = deque([*protected, *(r for r in self.running if r.retractions < MAX_RETRACTIONS)] if protected else self.running)
         share = self.max_batch_tokens - len(order)
         assert share >= 0, "more requests run than a step may have tokens"
         if self.waiting:
             share //= 2  # long prompts leave half to those that wait; `_top_up` gives them what is not taken
         while order:
             request = order.popleft()
-            self._adopt(request)
-            while order and not self._available():
+            if request.computed < request.wanted or request.node is None:
+                self._adopt(request)
+            while not (available := self._available()) and order:
                 self._retract(order.pop())
-            if self.running == [request]:
+            if not available and len(self.running) == 1:
                 self._make_room(1)
-            if not self._available():
+                available = self._available()
+            if not available:
                 self._retract(request)
                 return
-            room = min(request.remaining, 1 + share, self._available())
+            room = min(request.remaining, 1 + share, available)
             self._grow(request, room)
             share -= room - 1
 
     def _admit(self, left: int) -> int:
         """Start waiting requests while budget and memory last.  Returns the budget left."""
+        if left <= 0 or not self.waiting:
+            return left
         ahead = [r for r in self.running if r.prefilling]
         owed = sum(r.remaining + 1 for r in self.running)
         answer = max((r.most - len(r.ids) for r in self.running), default=0)
         answer = max([answer, *(r.most - r.prompt for r in self.waiting if r.node is not None)])
-        if left <= 0 or self.running and owed + 2 > self._available():
+        if self.running and owed + 2 > self._available():
             return left  # not even one token fits: the queue need not be looked at
         behind = 0  # what those need that wait for a prefix on its way: whoever comes first must not evict it before they had it
         for request in self._order():
@@ -257,7 +266,7 @@ class Scheduler:
         """Plan `count` more tokens; there must be room."""
         short = count - self.pool.free_count
         if short > 0:
-            self.pool.free(self.tree.evict(short))
+            self.pool.free(self.tree.evict(max(short, self._evicted_at_once)))
         slots = self.pool.allocate(count, after=request.slots[-1] if request.slots else None)
         assert slots is not None, f"{count} slots were promised, {self.pool.free_count} are free"
         shared = request.prefilling and self.cache

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -31,8 +31,7 @@ _LARGEST = 1e9
 _NEVER: Mapping[int, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """All that the draw of one row depends on, beside its logits.
 
     allowed: sorted ids that the constraint leaves, or None for all; banned: ids that may not come (before their time)
@@ -42,8 +41,8 @@ class Choice:
 
     sampling: Sampling
     allowed: np.ndarray | None = None
-    banned: np.ndarray = field(default_factory=lambda: _NONE)
-    counts: Mapping[int, int] = field(default_factory=lambda: _NEVER)
+    banned: np.ndarray = _NONE
+    counts: Mapping[int, int] = _NEVER
     prompt_ids: Sequence[int] = ()
     k: int = 0
     logprobs: int = 0
@@ -140,7 +139,7 @@ def _takes_best(token: int, choice: Choice) -> bool:
         place = int(np.searchsorted(choice.allowed, token))
         if place == len(choice.allowed) or choice.allowed[place] != token:
             return False
-    return not (choice.banned == token).any()
+    return not np.count_nonzero(choice.banned == token)
 
 
 def _modifies(choice: Choice) -> bool:
