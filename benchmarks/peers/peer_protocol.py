@@ -47,6 +47,7 @@ import ctypes
 import json
 import os
 import signal
+import subprocess
 import sys
 import traceback
 
@@ -154,9 +155,13 @@ def serve(engine):
 
 
 def _end_with_parent():
-    """An engine must not stay behind when the benchmark is killed."""
+    """An engine must not stay behind when the benchmark is killed, and its own processes not behind it, however it ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getpgrp() == os.getpid():
+        # Engines fork, so the end of a pipe would tell nothing: their children hold it open.
+        watch = "trap '' HUP INT TERM; while kill -0 $0 2>/dev/null; do sleep 2; done; kill -9 -$0"
+        subprocess.Popen(["sh", "-c", watch, str(os.getpid())], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 class _Serving:

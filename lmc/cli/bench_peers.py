@@ -31,7 +31,7 @@ _CLIENTS = {"both": (True, False), "parallel": (True,), "sequential": (False,)}
 @click.command("peers")
 @click.option("--only", "names", multiple=True, type=click.Choice(WORKLOADS), help="May be repeated. Default: all.")
 @click.option("--peers", "peers", metavar="NAME,…", help="Which engines. Default: all that are installed. `none`: ours alone.")
-@click.option("--client", type=click.Choice(tuple(_CLIENTS)), default="both", show_default=True,
+@click.option("--clients", type=click.Choice(tuple(_CLIENTS)), default="both", show_default=True,
               help="Whether peers are asked for all at once, or for one thing at a time inside a program.")
 @click.option("--sets", "rounds", type=click.IntRange(1, 7), default=3, show_default=True, help="Rounds, each with data of its own.")
 @click.option("--data", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -45,7 +45,7 @@ _CLIENTS = {"both": (True, False), "parallel": (True,), "sequential": (False,)}
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Of peers. Default: the processors that this process may use.")
 @click.option("--pool-bytes", default="2GiB", metavar="SIZE", show_default=True, help="Keys and values of each engine.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="All numbers as JSON.")
-def peers_command(names: tuple[str, ...], peers: str | None, client: str, rounds: int, data: Path | None, environments: Path | None,
+def peers_command(names: tuple[str, ...], peers: str | None, clients: str, rounds: int, data: Path | None, environments: Path | None,
                   model: str, dry: bool, dtype: str, kernels: str, threads: int | None, pool_bytes: str, out: Path | None) -> int:
     """Seven small workloads beside other engines, against the machine's roofline."""
     from lmc.cli.machine import machine_data, machine_line
@@ -68,13 +68,13 @@ def peers_command(names: tuple[str, ...], peers: str | None, client: str, rounds
     threads = threads or len(os.sched_getaffinity(0))
     click.echo(machine_line())
     if dry:
-        scores, floors = _compare(own, names or WORKLOADS, sets, rounds, client, None)
+        scores, floors = _compare(own, names or WORKLOADS, sets, rounds, clients, None)
     else:
         spelling, folder = read_spelling(model, cache_folder())
         setting = PeerSetting(str(folder), dtype, threads, pool_size(size=pool_bytes).bytes)
         roof = _measured_roof(folder, dtype)
         with opened_peers(chosen, installed, setting, spelling, click.echo) as opened:
-            scores, floors = _compare([*own, *map(PeerContestant, opened)], names or WORKLOADS, sets, rounds, client, roof)
+            scores, floors = _compare([*own, *map(PeerContestant, opened)], names or WORKLOADS, sets, rounds, clients, roof)
     click.echo(f"{time.perf_counter() - started:.0f} seconds in all; {_load()}")
     if out is not None:
         from lmc.cli.peers.small_table import scores_data
@@ -99,7 +99,7 @@ def read_sets(path: Path) -> Sets:
     raise UsageError(Diagnostic("E0853", message, None, help="give the file of the shared test data: --data FILE"))
 
 
-def _compare(contestants: list[Contestant], names: tuple[str, ...], sets: Sets, rounds: int, client: str,
+def _compare(contestants: list[Contestant], names: tuple[str, ...], sets: Sets, rounds: int, clients: str,
              roof: Roofline | None) -> tuple[list[Score], dict[str, float | None]]:
     """Runs everything and prints it as it comes.  Gives the scores, and the least seconds of each workload."""
     from lmc.cli.peers.floor import floor_seconds
@@ -112,7 +112,7 @@ def _compare(contestants: list[Contestant], names: tuple[str, ...], sets: Sets, 
     floors: dict[str, float | None] = {}
     click.echo(HEAD)
     for workload in (workload for workload in SMALL_WORKLOADS if workload.key in names):
-        scores = take_turns(contestants, workload, sets, rounds, _CLIENTS[client], click.echo)
+        scores = take_turns(contestants, workload, sets, rounds, _CLIENTS[clients], click.echo)
         first = next(iter(sets.values()))[workload.key]
         floors[workload.name] = None if roof is None else floor_seconds(roof, workload, first, own.fewest, scores[0].runs[0])
         for line in (*lines(scores, own.name, floors[workload.name], greedy=workload.greedy), *work_differs(scores, own.name)):

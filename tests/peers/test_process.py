@@ -1,7 +1,10 @@
 """The client of peers: answers find who asked, a peer that dies, hangs or babbles is an error with its last words, and nothing stays."""
 
 import asyncio
+import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -164,6 +167,25 @@ def test_its_processes_are_stopped_measured_and_gone():
     child, stopped = with_peer(work, "child")
     assert stopped == ["T", "T"]
     assert not alive(child), "closed while it was stopped"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked at in /proc")
+def test_what_a_peer_started_does_not_outlive_it():
+    """Its client is gone and it is killed, so nobody cleans up but what watches it."""
+    process = subprocess.Popen([sys.executable, str(FAKE), "child"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               start_new_session=True)
+    process.stdin.write(json.dumps({"op": "open", "dtype": "float32"}).encode() + b"\n")
+    process.stdin.flush()
+    child = int(json.loads(process.stdout.readline())["notes"][0].split()[1])
+    assert alive(child)
+    process.kill()
+    process.communicate()
+    for _ in range(300):
+        if not alive(child):
+            return
+        time.sleep(0.1)
+    os.kill(child, signal.SIGKILL)
+    raise AssertionError("the peer's process is still there")
 
 
 def state(process: int) -> str:
