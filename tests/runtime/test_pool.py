@@ -90,3 +90,16 @@ def test_at_random_against_a_set(seed):
                 free -= set(slots)
                 held.append(slots)
         assert pool.free_count == len(free) and pool.free_slots() == free
+
+
+def test_little_of_a_large_pool_is_touched():
+    """Memory is taken by huge pages when a slot is first written: texts that grow beside one another stay near one another."""
+    pool, last = KvPool(200_000), []
+    for _ in range(8):
+        last.append(pool.allocate(500)[-1])
+    used = set(last)
+    for _ in range(300):
+        last = [pool.allocate(1, after=slot)[0] for slot in last]
+        used |= set(last)
+    assert max(used) < 8 * (500 + 1024) + 1024
+    assert sum(slot + 1 in used for slot in used) >= len(used) - 2 * 8, "each still grows in a run"
