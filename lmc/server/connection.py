@@ -18,6 +18,8 @@ from lmc.server.errors import LOG, ApiError, api_error, json_text
 from lmc.server.generating import ended
 
 _T = TypeVar("_T")
+#: How long a client may take nothing of what is sent to it.
+SEND_SECONDS = 60.0
 
 
 class ClientGone(Exception):
@@ -50,19 +52,28 @@ class EventStream(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         try:
-            await while_connected(receive, self.ending, self._pass_on(send))
+            if (error := await self._told(receive, send)) is not None:
+                await _send(send, error_event(error))
+            await _send(send, "", more=False)
         except ClientGone:
             return
-        except ApiError as error:
-            await _send(send, error_event(error))
-        except LmcError as error:
-            await _send(send, error_event(api_error(error)))
-        except Exception as error:
-            LOG.exception("a stream broke: %s", error)
-            await _send(send, error_event(ApiError(500, "E0843: something inside `lmc` is broken; the server's log says more", code="E0843")))
         finally:
             await self.events.aclose()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _told(self, receive: Receive, send: Send) -> ApiError | None:
+        """Send all events; what has failed, if anything has.  Raises `ClientGone`."""
+        try:
+            await while_connected(receive, self.ending, self._pass_on(send))
+        except ClientGone:
+            raise
+        except ApiError as error:
+            return error
+        except LmcError as error:
+            return api_error(error)
+        except Exception as error:
+            LOG.exception("a stream broke: %s", error)
+            return ApiError(500, "E0843: something inside `lmc` is broken; the server's log says more", code="E0843")
+        return None
 
     async def _pass_on(self, send: Send) -> None:
         async for text in self.events:
@@ -83,8 +94,13 @@ def error_event(error: ApiError) -> str:
     return event(json_text(error.data), "error")
 
 
-async def _send(send: Send, text: str) -> None:
-    await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
+async def _send(send: Send, text: str, *, more: bool = True) -> None:
+    """Raises `ClientGone` where the client takes nothing any more: what runs for it holds a place that others want."""
+    try:
+        async with asyncio.timeout(SEND_SECONDS):
+            await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
+    except TimeoutError:
+        raise ClientGone from None
 
 
 async def _left(receive: Receive) -> None:

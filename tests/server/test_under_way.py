@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -12,6 +13,7 @@ import openai
 import pytest
 
 from lmc.runtime.dry import DryModel
+from lmc.server import connection
 
 from tests.server.running import LIMIT, GatedModel, running, wait_for
 
@@ -93,6 +95,32 @@ def test_others_go_on_when_a_client_goes(gated):
         line.close()
     assert served.chat("Hello", max_tokens=30).choices[0].message.content == alone
     wait_for(lambda: served.state.gate.open == 0, "a request is left")
+
+
+def test_a_client_that_does_not_read_is_given_up(monkeypatch):
+    monkeypatch.setattr(connection, "SEND_SECONDS", 0.01)
+    closed, sent = [], []
+
+    async def events():
+        try:
+            while True:
+                yield connection.event("x")
+        finally:
+            closed.append(True)
+
+    async def receive():
+        await asyncio.Event().wait()
+
+    async def send(message):
+        sent.append(message)
+        if len(sent) > 3:
+            await asyncio.Event().wait()
+
+    async def main():
+        await asyncio.wait_for(connection.EventStream(events(), asyncio.Event())({"type": "http"}, receive, send), LIMIT)
+
+    asyncio.run(main())
+    assert closed == [True] and len(sent) == 4 and sent[-1]["more_body"], "nothing follows what was not taken"
 
 
 def test_too_many_are_told_to_come_again():
@@ -210,6 +238,7 @@ def test_what_does_not_end_is_told_so():
     model = GatedModel()
     with running(model, drain_seconds=0.1) as served:
         whole, piecewise = Line(served, LONG), Line(served, LONG | {"stream": True})
+        wait_for(lambda: served.state.gate.open == 2, "the requests are not there")
         model.let(6)
         piecewise.until(b'"content":"')
         served.end()
