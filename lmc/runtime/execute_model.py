@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lmc.backend.program import Instruction
+from lmc.backend.program import Instruction, Register
 from lmc.diagnostics import RunError
 from lmc.runtime.context import Context, ContextError, Prompt
 from lmc.runtime.failures import failure, located
@@ -54,7 +54,7 @@ def ask(frame: Frame, step: Step, context: Context, written: int) -> Asked:
     Nothing is changed by it.  Raises `RunError` where an option or the context is not right, or no tokens are left.
     """
     instruction, instance = step.instruction, frame.instance
-    options = _options(frame, instruction)
+    options = _options(frame, step)
     try:
         prompt = instance.bound.session.prompter.prompt(context, instruction.attributes["role"], heal=options.heal)
     except ContextError as error:
@@ -94,13 +94,20 @@ def context_after(frame: Frame, asked: Asked, generated: Generated) -> Context:
     return frame.instance.bound.session.prompter.extend(asked.context, role, asked.prompt, generated.ids, generated.carry)
 
 
-def _options(frame: Frame, instruction: Instruction) -> GenOptions:
-    given = {name: frame.operand(instruction, name) for name in GEN_OPTIONS if name in instruction.inputs}
-    instance = frame.instance
+def _options(frame: Frame, step: Step) -> GenOptions:
+    instruction, instance = step.instruction, frame.instance
+    known = None if instance.options.overrides else instance.bound.options.get(step)
+    if known is not None:
+        return known
+    names = [name for name in GEN_OPTIONS if name in instruction.inputs]
     try:
-        return resolve_options(given, instance.options.overrides, instance.bound.program.config)
+        found = resolve_options({name: frame.operand(instruction, name) for name in names}, instance.options.overrides,
+                                instance.bound.program.config)
     except OptionError as error:
         raise failure("E0841", str(error), instruction.span, kind="value") from None
+    if not instance.options.overrides and not any(type(instruction.inputs[name]) is Register for name in names):
+        instance.bound.options[step] = found
+    return found
 
 
 def _request(frame: Frame, instruction: Instruction, prompt: Prompt, options: GenOptions, tokens_left: int) -> GenerateRequest:
@@ -128,10 +135,10 @@ def _request(frame: Frame, instruction: Instruction, prompt: Prompt, options: Ge
 
 
 async def _generate(frame: Frame, step: Step, request: GenerateRequest) -> Generated:
-    stream, path = frame.instance.sinks.stream, frame.path_of(step)
+    show, path, span = frame.instance.show, frame.path_of(step), step.instruction.span
     try:
         async with frame.instance.turn:
-            return await frame.instance.bound.session.generate(request, lambda text: stream(path, text))
+            return await frame.instance.bound.session.generate(request, lambda text: show(path, text, span))
     except RunError as error:
         raise located(error, step.instruction.span) from None
 

@@ -97,7 +97,7 @@ class _Run:
         self.calls.append(self.frame.instance.count_call(self.frame.function(instruction), instruction.span))
 
     def _show(self, text: str) -> None:
-        self.frame.instance.sinks.stream(self.frame.path_of(self._step), text)
+        self.frame.instance.show(self.frame.path_of(self._step), text, self._step.instruction.span)
 
     def _take(self, generated: Generated) -> None:
         """A piece is over, and the next one has begun, if there is one and it could begin."""

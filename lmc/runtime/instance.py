@@ -57,11 +57,13 @@ class Sinks:
     print: the text of one `print`, without the newline
     stream: text of a streaming generation as it comes, with the path of the branch that it comes from
     input: prompt -> line; EOFError is the end of the input; None where there is nobody to ask
+    stream_at: called in place of `stream` where it is there, with the place of the generation too
     """
 
     print: Callable[[str], None]
     stream: Callable[[str, str], None]
     input: Callable[[str], str] | None = None
+    stream_at: Callable[[str, str, Span | None], None] | None = None
 
 
 def program_seed(options: RunOptions, program: Program) -> int:
@@ -97,6 +99,13 @@ class Instance:
         self.turn: AbstractAsyncContextManager[Any] = nullcontext() if options.parallel else asyncio.Lock()
         self._start = time.monotonic()
         self._end: float | None = None
+
+    def show(self, path: str, text: str, span: Span | None) -> None:
+        """Pass on text of a streaming generation that stands at `span`."""
+        if self.sinks.stream_at is not None:
+            self.sinks.stream_at(path, text, span)
+        else:
+            self.sinks.stream(path, text)
 
     def derived_seed(self, path: str, site: str) -> int:
         """The unsigned 64-bit seed of a `gen` without one: it depends on where the `gen` stands and not on when it runs."""

@@ -3,11 +3,11 @@
     await run_result(run)                     {"value": …, "seed": 7, "usage": {…}, "printed": […], …}
     async for text in run_events(run): …      server-sent events
 
-    event: text                               event: print
-    data: {"path":"0:1/","text":"The"}        data: {"text":"step 1"}
+    event: text                                                       event: print
+    data: {"where":"judge.lmp:29:21","path":"0:1/","text":"The"}      data: {"text":"step 1"}
 
-    event: value                              event: error
-    data: {"value":…,"seed":7,…}              data: {"error":{…}}
+    event: value                                                      event: error
+    data: {"value":…,"seed":7,…}                                      data: {"error":{…}}
 
 The last event is `value` or `error`.  Whoever stops waiting ends the run: its generations are given up, what its externs give is
 dropped.  This file does not know who waits.
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmc.backend.program import FunctionCode
-from lmc.diagnostics import RunError
+from lmc.diagnostics import RunError, Span
 from lmc.runtime.failures import broken_run, failure
 from lmc.runtime.instance import Sinks
 from lmc.runtime.machine import Machine
@@ -134,7 +134,10 @@ async def _outcome(run: FunctionRun, tell: Tell) -> dict[str, Any]:
             raise failure("E0838", message, None, kind="budget")
         tell("print", {"text": text})
 
-    started = run.machine.start(run.asked.options, Sinks(show, lambda path, text: tell("text", {"path": path, "text": text})))
+    def stream(path: str, text: str, span: Span | None) -> None:
+        tell("text", {"where": str(span or ""), "path": path, "text": text})
+
+    started = run.machine.start(run.asked.options, Sinks(show, lambda path, text: stream(path, text, None), stream_at=stream))
     try:
         async with asyncio.timeout(run.asked.deadline):
             value = await started.call(run.code.name, run.args)

@@ -212,7 +212,7 @@ def test_events(tmp_path):
         texts = [data["text"] for name, data in events if name == "text"]
         if "query" in how:
             assert len(texts) > 5 and "".join(texts) == events[-1][1]["value"]
-            assert {data["path"] for name, data in events if name == "text"} == {""}
+            assert {(data["where"], data["path"]) for name, data in events if name == "text"} == {("p.lmp:46:23", "")}
         value = events[-1][1]
         assert value["usage"]["generated_tokens"] == 40 and value["seed"] >= 0 and "printed" not in value
 
@@ -245,6 +245,21 @@ def test_branches_name_their_path(tmp_path):
     assert len(paths) == 2
     for number, path in enumerate(sorted(paths)):
         assert "".join(d["text"] for n, d in events if n == "text" and d["path"] == path) == events[-1][1]["value"][number]
+
+
+def test_pieces_of_one_turn_name_their_place(tmp_path):
+    text = '''
+        def main() -> str:
+            user: "Go."
+            assistant:
+                first = gen(max_tokens=8, ignore_eos=True)
+                ", "
+                second = gen(max_tokens=8, ignore_eos=True)
+            return first + "|" + second
+    '''
+    events = events_of(asked(tmp_path, text, "main", query={"stream": "true"}).text)
+    texts = ["".join(data["text"] for name, data in events if name == "text" and data["where"] == where) for where in ("p.lmp:4:17", "p.lmp:6:18")]
+    assert "|".join(texts) == events[-1][1]["value"]
 
 
 def test_what_is_not_there(tmp_path):
