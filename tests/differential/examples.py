@@ -57,7 +57,7 @@ async def example_faults(name: str, ways: tuple[Way, ...], session_of: Callable[
 
 
 def real_session_of(folder: Path) -> Callable[[Way], WatchedSession]:
-    """Sessions of the model in `folder`, in deterministic float32; its weights are read once."""
+    """Sessions of the model in `folder`, in deterministic float32."""
     from lmc.embed import cache_folder
     from lmc.runtime.model.load import load_model
     from lmc.runtime.template import load_template
@@ -65,8 +65,8 @@ def real_session_of(folder: Path) -> Callable[[Way], WatchedSession]:
 
     tokenizer = load_tokenizer(folder)
     template = load_template(folder, tokenizer)
-    model = load_model(folder, deterministic=True, cache=cache_folder())
-    return lambda way: _session(model, tokenizer, template, way)
+    # A model has one pool: each session reads its own.
+    return lambda way: _session(load_model(folder, deterministic=True, cache=cache_folder()), tokenizer, template, way)
 
 
 def _session(model: Any, tokenizer: Any, template: Any, way: Way) -> WatchedSession:
