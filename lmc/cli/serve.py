@@ -49,7 +49,7 @@ def _options() -> list[click.Parameter]:
         click.Option(["--max-open"], **number, default=256, show_default=True,
                      help="Generations under way at a time; beyond, clients are told to come again."),
         click.Option(["--max-answer"], **number, help="Generated tokens of one answer. Default: what the model's context holds."),
-        click.Option(["--max-body"], **size, default="8MiB", show_default=True, help="The longest request."),
+        click.Option(["--max-body"], **size, default="4MiB", show_default=True, help="The longest request."),
         click.Option(["--max-prompt"], **size, default="1MiB", show_default=True, help="The longest text that the model reads."),
         click.Option(["--max-seconds"], type=click.FloatRange(0, min_open=True), default=600.0, show_default=True, metavar="SECONDS",
                      help="What one run of a program may take."),

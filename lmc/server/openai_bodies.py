@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 #: Stop texts of one request, and characters of one; each is looked for after every token.
 _MOST_STOPS, _LONGEST_STOP = 64, 1000
+#: Of lists and objects in one body, token ids included; a schema of the greatest length has fewer.
+_MOST_VALUES = 300_000
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -136,7 +138,7 @@ class Options(Body):
 
     @model_validator(mode="before")
     @classmethod
-    def _whole_characters(cls, data: Any) -> Any:
+    def _of_bounded_size(cls, data: Any) -> Any:
         if half := _half_character(data):
             raise ValueError(f"half of a character (U+{ord(half):04X}) is no text")
         return data
@@ -223,13 +225,18 @@ class CompletionBody(Options):
 
 
 def _half_character(data: Any) -> str:
-    """Half of a surrogate pair somewhere in the JSON, which it can spell and no text can hold; empty where there is none."""
-    rest = [data]
+    """Half of a surrogate pair somewhere in the JSON, which it can spell and no text can hold; empty where there is none.
+
+    Raises `ValueError` where there are very many values: checking them would keep others waiting.
+    """
+    rest, count = [data], 0
     while rest:
         one = rest.pop()
         if isinstance(one, (dict, list)):
+            count += len(one)
+            if count > _MOST_VALUES:
+                raise ValueError(f"the body has more than {_MOST_VALUES:,} values")
             inner = [*one.keys(), *one.values()] if isinstance(one, dict) else one
-            # Millions of token ids are passed over quickly.
             rest += [part for part in inner if isinstance(part, (str, dict, list))]
         elif isinstance(one, str) and not one.isascii() and (found := _HALF.search(one)):
             return found[0]

@@ -72,7 +72,7 @@ class ServerSettings:
     keys: tuple[Key, ...] = ()
     origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
-    max_body_bytes: int = 8 << 20
+    max_body_bytes: int = 4 << 20
     max_prompt_bytes: int = 1 << 20
     body_seconds: float = 60.0
     max_open: int = 256

@@ -44,6 +44,11 @@ def test_roles_make_different_prompts(served):
     assert text(served.chat("", messages=talk)) != text(served.chat("Hi"))
 
 
+def test_a_turn_without_text_is_a_turn(served):
+    empty = served.chat("", messages=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}, {"role": "user", "content": ""}])
+    assert empty.usage.prompt_tokens > served.chat("Hi").usage.prompt_tokens and text(empty) != text(served.chat("Hi"))
+
+
 def test_parts_of_text_are_one_text(served):
     parts = [{"type": "text", "text": "Tell me "}, {"type": "text", "text": "about tea."}]
     assert text(served.chat("", messages=[{"role": "user", "content": parts}])) == text(served.chat("Tell me about tea."))

@@ -8,6 +8,8 @@ import subprocess
 import openai
 import pytest
 
+from lmc.server.openai_bodies import CompletionBody
+
 from tests.server.running import HTTP, running
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
@@ -117,6 +119,13 @@ def test_the_client_of_openai_raises_its_own_errors(served):
 def test_bodies_that_are_no_request(served, path, content):
     answer = HTTP.post(served.url + path, content=content, headers={"content-type": "application/json"})
     assert answer.status_code == 400 and answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("more", [{"prompt": [1] * 400_000}, {"prompt": [[1]] * 200_000}, {"zzz": [[[0]] * 4] * 100_000}, {"stop": ["a"] * 400_000}])
+def test_very_many_values_are_not_looked_at(more):
+    """Checking them would keep others waiting: the body is refused before that."""
+    with pytest.raises(ValueError, match="more than 300,000 values"):
+        CompletionBody.model_validate({"model": "dry", "prompt": "x", **more})
 
 
 @pytest.mark.parametrize("path, method, status", [("/nothing", "GET", 404), (CHAT, "GET", 405), ("/", "GET", 404), ("/docs", "GET", 404)])
