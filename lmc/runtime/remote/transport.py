@@ -31,7 +31,7 @@ from lmc.runtime.remote.settings import RemoteSettings
 
 #: Seconds until a connection must stand; the answer has the whole deadline.
 _CONNECT = 10.0
-#: Seconds that a connection is kept for the next request.  Servers of this kind close theirs after five (uvicorn, and so vLLM; llama.cpp):
+#: Seconds that a connection is kept for the next request.  Servers close what is idle, many after five seconds (uvicorn, and so vLLM):
 #: a request that crosses the close is lost, and nobody can tell whether it was billed.
 _KEPT = 2.0
 #: Bytes of an error that are read: more is no message.
@@ -162,8 +162,10 @@ class Transport:
         headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
         if settings.key:
             headers["authorization"] = f"Bearer {settings.key}"
-        limits = http.Limits(max_connections=settings.at_once, max_keepalive_connections=settings.at_once,
-                             keepalive_expiry=_KEPT)
+        # llama.cpp promises to keep a connection and closes it behind each stream, so that one request in ten crosses the close.  Without
+        # TLS a new one costs nothing beside an answer.
+        kept = settings.at_once if settings.base_url.startswith("https:") else 0
+        limits = http.Limits(max_connections=settings.at_once, max_keepalive_connections=kept, keepalive_expiry=_KEPT)
         verify = True if settings.ca_file is None else ssl.create_default_context(cafile=settings.ca_file)
         return http.AsyncClient(http2=_has_http2(), headers=headers, trust_env=False, limits=limits, verify=verify,
                                 timeout=http.Timeout(settings.patience.deadline, connect=_CONNECT))

@@ -82,8 +82,8 @@ async def _event(send: Callable[[dict[str, Any]], Any], data: dict[str, Any]) ->
 
 
 @contextmanager
-def http2_serving(reply: Reply, folder: Path) -> Iterator[Http2Server]:
-    """A server in a thread of its own, under a certificate that `ca_file` vouches for."""
+def http2_serving(reply: Reply, folder: Path, *, spoken: tuple[str, ...] = ("h2", "http/1.1")) -> Iterator[Http2Server]:
+    """A server in a thread of its own, under a certificate that `ca_file` vouches for.  spoken: versions of HTTP."""
     authority = trustme.CA()
     certificate = authority.issue_cert("127.0.0.1")
     authority.cert_pem.write_to_path(folder / "ca.pem")
@@ -95,6 +95,7 @@ def http2_serving(reply: Reply, folder: Path) -> Iterator[Http2Server]:
     config.bind = [f"fd://{listening.detach()}"]
     config.certfile, config.keyfile = str(folder / "cert.pem"), str(folder / "key.pem")
     config.errorlog = None
+    config.alpn_protocols = list(spoken)
     config.graceful_timeout = 0.2
     # How long a connection stays on which an answer has broken off.
     config.keep_alive_timeout = 0.5

@@ -128,7 +128,7 @@ def test_a_module_from_python_shares_its_server(path):
             assert [f.about for f in facts] == ["tea"] * 3
             assert module.report.network.requests == 3 and module.report.network.prompt == 30
             assert len(module.report.attempts) == 1 and "up to 3 times" in str(module.fact.plan(topic="tea"))
-        assert server.connections <= 2 and "authorization" not in server.requests[0].headers
+        assert server.most_at_once <= 2 and "authorization" not in server.requests[0].headers
 
 
 @pytest.mark.parametrize("given, message", [

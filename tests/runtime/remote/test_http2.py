@@ -124,6 +124,27 @@ def test_what_the_server_breaks_off_may_have_been_billed(tmp_path):
     assert [(t.outcome, t.billed) for t in tried] == [("dropped", "maybe")]
 
 
+@pytest.mark.parametrize("pause, connections", [(0.0, 1), (0.3, 2)])
+def test_without_http2_a_connection_is_used_again_where_the_server_cannot_be_closing_it(tmp_path, monkeypatch, pause, connections):
+    """Servers close what is idle; a request that crosses the close is lost, and may be billed."""
+    monkeypatch.setattr("lmc.runtime.remote.transport._KEPT", 0.2)
+
+    async def reply(asked: Asked) -> AsyncIterator[str]:
+        yield "x"
+
+    async def main(server: Http2Server) -> None:
+        asking = transport(server)
+        assert await ask(asking) == "x"
+        await asyncio.sleep(pause)
+        assert await ask(asking) == "x"
+        await asking.close()
+
+    with http2_serving(reply, tmp_path, spoken=("http/1.1",)) as server:
+        asyncio.run(main(server))
+    assert len({asked.client for asked in server.asked}) == connections
+    assert {asked.version for asked in server.asked} == {"1.1"}
+
+
 def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path):
     async def reply(asked: Asked) -> AsyncIterator[str]:
         yield "x"
