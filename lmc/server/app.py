@@ -16,7 +16,7 @@ from starlette.responses import Response
 from lmc.diagnostics import LmcError
 from lmc.server.connection import ClientGone
 from lmc.server.errors import LOG, ApiError, api_error, refused
-from lmc.server.guard import Guard
+from lmc.server.guard import Guard, key_in_document
 from lmc.server.metrics import GONE, Counting
 from lmc.server.openai_routes import openai_router
 from lmc.server.state import ServerState
@@ -32,12 +32,13 @@ def make_app(state: ServerState) -> FastAPI:
     """The application over an open session."""
     # Its pages of documentation would load scripts from elsewhere, and what it measures it could be told to send elsewhere.
     app = FastAPI(title="lmc", docs_url=None, redoc_url=None, separate_input_output_schemas=False, telemetry=_NO_TELEMETRY)
-    app.include_router(openai_router(state))
+    with_key = key_in_document(state.settings)
+    app.include_router(openai_router(state), dependencies=with_key)
     app.include_router(status_router(state))
     if state.programs:
         from lmc.server.program_routes import program_router
 
-        app.include_router(program_router(state))
+        app.include_router(program_router(state), dependencies=with_key)
     app.add_exception_handler(ApiError, _api)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(LmcError, _ours)

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+from typing import Any
 from urllib.parse import urlsplit
 
+from fastapi import Security
+from fastapi.security import HTTPBearer
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -91,6 +94,11 @@ def check_key(headers: Headers, settings: ServerSettings) -> str:
         message = "the API key is wrong" if given else "an API key is needed: `Authorization: Bearer KEY`"
         raise ApiError(401, message, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
     return owner
+
+
+def key_in_document(settings: ServerSettings) -> list[Any]:
+    """What FastAPI is told of routes that need a key, for the OpenAPI document; `Guard` is who asks for it."""
+    return [Security(HTTPBearer(auto_error=False, description="An API key of this server."))] if settings.keys else []
 
 
 def check_body(method: str, headers: Headers, settings: ServerSettings) -> None:

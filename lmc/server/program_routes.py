@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -23,16 +22,13 @@ from lmc.diagnostics import RunError
 from lmc.runtime.arguments import WrongArguments, bind_arguments
 from lmc.runtime.host_types import holds_context
 from lmc.runtime.machine import Machine
-from lmc.server.connection import ClientGone, EventStream, while_connected
+from lmc.server.connection import EventStream, while_connected
 from lmc.server.errors import ApiError, json_response, refused
 from lmc.server.program_errors import argument_error, program_error
 from lmc.server.program_openapi import EVENTS, operation
 from lmc.server.program_options import AskedRun, asked_run
 from lmc.server.program_run import FunctionRun, run_events, run_result
 from lmc.server.state import ServedProgram, ServerState
-
-# The client has gone, so nobody sees it; nginx's word for it.
-_GONE = 499
 
 
 def program_router(state: ServerState) -> APIRouter:
@@ -91,8 +87,6 @@ def _endpoint(state: ServerState, machines: _Machines, program: ServedProgram,
     async def call(request: Request) -> Response:
         try:
             return await answered(request)
-        except (ClientGone, ClientDisconnect):
-            return Response(status_code=_GONE)
         except RunError as error:
             raise program_error(error) from None
 

@@ -10,8 +10,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from lmc.server.errors import json_response
-from lmc.server.guard import LIVENESS
+from lmc.server.errors import ErrorBody, json_response
+from lmc.server.guard import LIVENESS, key_in_document
 from lmc.server.metrics import CONTENT_TYPE
 from lmc.server.state import ServerState
 
@@ -31,7 +31,8 @@ def status_router(state: ServerState) -> APIRouter:
         wrong = fault_of(state)
         return json_response({"status": wrong or "ok"}, 503 if wrong else 200)
 
-    @router.get("/metrics", responses={200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}}, response_class=Response)
+    @router.get("/metrics", responses={200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}, 401: {"model": ErrorBody}},
+                response_class=Response, dependencies=key_in_document(state.settings))
     async def metrics() -> Response:
         """The server's numbers, in the text form that Prometheus reads."""
         return Response(state.metrics.text(), media_type=CONTENT_TYPE)

@@ -327,6 +327,13 @@ def test_an_endless_loop_ends_by_its_budget_and_others_are_answered_meanwhile(tm
 # ---------------------------------------------------------------------- clients that go away
 
 
+def scope_of(function, query):
+    path = f"/programs/p/{function}"
+    return {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+            "path": path, "raw_path": path.encode(), "root_path": "", "query_string": query, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+            "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")]}
+
+
 def call_of(state, function, body, query=b""):
     """An ASGI call of the application, which hangs up when told to: the task, the event to set, and what was sent."""
     from lmc.server.app import make_app
@@ -343,11 +350,7 @@ def call_of(state, function, body, query=b""):
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": "POST", "scheme": "http",
-             "path": f"/programs/p/{function}", "raw_path": f"/programs/p/{function}".encode(), "root_path": "", "query_string": query,
-             "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")], "client": ("127.0.0.1", 1),
-             "server": ("127.0.0.1", 80)}
-    return asyncio.create_task(make_app(state)(scope, receive, send)), hang_up, sent
+    return asyncio.create_task(make_app(state)(scope_of(function, query), receive, send)), hang_up, sent
 
 
 LONG = '''
@@ -432,11 +435,7 @@ def test_a_client_that_reads_too_slowly_ends_its_run(monkeypatch, tmp_path):
                     await asyncio.sleep(0.001)
                 blocked.set()
 
-        scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
-                 "path": "/programs/p/long", "raw_path": b"/programs/p/long", "root_path": "", "query_string": b"stream=true",
-                 "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")], "client": ("127.0.0.1", 1),
-                 "server": ("127.0.0.1", 80)}
-        await make_app(state)(scope, receive, send)
+        await make_app(state)(scope_of("long", b"stream=true"), receive, send)
         assert blocked.is_set()
         return b"".join(message.get("body", b"") for message in sent).decode()
 

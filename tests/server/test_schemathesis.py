@@ -16,7 +16,7 @@ from schemathesis.checks import CHECKS
 
 from lmc.server.program_files import load_programs
 from tests.server.offered import KINDS, written
-from tests.server.running import running
+from tests.server.running import KEYS, keyed, running
 
 EXAMPLES = 12
 #: Of each request, so that it ends soon and says which model it wants.
@@ -55,20 +55,33 @@ def test_what_the_document_forbids(operations, label):
     assert asked(operations[label], GenerationMode.NEGATIVE) & {400, 422}
 
 
-def asked(operation: Any, mode: GenerationMode) -> set[int]:
+def test_a_server_with_keys_asks_for_one_where_the_document_says_so(tmp_path):
+    with running(**keyed("alice"), programs=load_programs(written(tmp_path, {"p.lmp": KINDS}), {})) as served:
+        with_key = {"Authorization": f"Bearer {KEYS['alice']}"}
+        document = schemathesis.openapi.from_url(f"{served.url}/openapi.json", headers=with_key)
+        for found in document.get_all_operations():
+            operation = found.ok()
+            needs = bool(operation.definition.raw.get("security"))
+            assert needs is (operation.path != "/health"), operation.label
+            if needs:
+                assert asked(operation, GenerationMode.POSITIVE, examples=2) == {401}
+                assert 401 not in asked(operation, GenerationMode.POSITIVE, examples=2, headers=with_key)
+
+
+def asked(operation: Any, mode: GenerationMode, *, examples: int = EXAMPLES, headers: dict[str, str] | None = None) -> set[int]:
     """The statuses of the answers, which are all checked."""
     statuses = set()
 
     @seed(1)
-    @settings(max_examples=EXAMPLES, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
         if mode is GenerationMode.POSITIVE and operation.path.startswith("/v1") and isinstance(case.body, dict):
             case.body.pop("max_completion_tokens", None)
             case.body.update(SMALL)
-        response = case.call()
+        response = case.call(headers=headers)
         statuses.add(response.status_code)
-        case.validate_response(response, excluded_checks=left_out(operation, response))
+        case.validate_response(response, excluded_checks=left_out(operation, response), headers=headers)
 
     check()
     return statuses
