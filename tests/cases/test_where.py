@@ -1,4 +1,4 @@
-"""The cases of kinds b, f, g, h and k: which tests show that they do not happen here.  Kind c is in `test_known_bugs.py`."""
+"""The cases of kinds b, f, g, h, i and k: which tests show that they do not happen here.  Kind c is in `test_known_bugs.py`."""
 
 import ast
 
@@ -8,6 +8,7 @@ from tests.cases.test_known_bugs import ROOT
 
 TOKENS, CACHE, SCHEDULING, SAMPLING = (f"cases/test_{part}.py" for part in ("tokens", "cache", "scheduling", "sampling"))
 DRAW, LOAD, CONFIG = (f"runtime/model/test_{part}.py" for part in ("sampling", "load", "config"))
+ASKING, RETRIES = (f"runtime/remote/test_{part}.py" for part in ("asking", "retries"))
 ENGINE, TOKENIZER, TEMPLATE = (f"runtime/test_{part}.py" for part in ("engine", "tokenizer", "template"))
 
 WHERE = {
@@ -36,6 +37,17 @@ WHERE = {
              "parser/check/test_cases.py": ["test_each_option_is_known_and_its_misspelling_is_not"]},
     "H-07": {SAMPLING: ["test_eight_draws_are_eight_samples_at_every_level", "test_two_unseeded_runs_differ_and_argmax_does_not",
                         "test_generations_that_differ_in_an_option_stay_apart"]},
+    "I-01": {RETRIES: ["test_what_was_not_answered_is_tried_again", "test_a_wait_of_days_is_not_waited_for",
+                       "test_a_wrong_request_is_not_sent_again", "test_what_may_have_been_billed_is_sent_again_only_where_that_is_allowed",
+                       "test_a_server_that_comes_late_is_waited_for"]},
+    "I-02": {RETRIES: ["test_an_answer_that_is_not_whole_is_an_error", "test_what_came_before_an_error_is_told",
+                       "test_null_content_and_a_last_event_without_choices_are_no_errors"],
+             "runtime/remote/test_events.py": ["test_errors_in_a_stream_whatever_they_are_called"]},
+    "I-04": {ASKING: ["test_five_holes"]},
+    "I-05": {ASKING: ["test_what_a_target_cannot_do_is_told_before_anything_runs", "test_six_stops_on_a_server_that_takes_four",
+                      "test_a_value_that_is_none_is_asked_for_again_and_never_bound"],
+             "runtime/remote/test_commands.py": ["test_plan_lists_what_is_emulated_and_asks_nobody",
+                                                 "test_stop_texts_beyond_those_that_are_taken_are_in_the_plan"]},
     "K-01": {LOAD: ["test_shards_equal_one_file", "test_missing_shard", "test_truncated_shard", "test_missing_index",
                     "test_unusual_shard_names", "test_stale_extra_shard_is_ignored", "test_no_weights"]},
     "K-02": {LOAD: ["test_output_matrix", "test_tied_with_another_output_matrix_warns_and_ties", "test_untied_without_output_matrix"]},
