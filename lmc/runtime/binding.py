@@ -21,6 +21,7 @@ from lmc.runtime.answers import Answers
 from lmc.runtime.constraint import TokenConstraint, too_few_tokens
 from lmc.runtime.host import Externs
 from lmc.runtime.instructions import instructions, program_instructions
+from lmc.runtime.options import GenOptions
 from lmc.runtime.plan import Opcode, Plan, Step, plan_program
 from lmc.runtime.remote.fitting import remote_faults
 
@@ -28,7 +29,8 @@ from lmc.runtime.remote.fitting import remote_faults
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
     """`plans`: of each function's body; `constraints`: by the program's indexes; `named`: the program's named types; `pinned`: the ids
-    of the contexts that were pinned, by the step that does it."""
+    of the contexts that were pinned, by the step that does it; `options`: of generations whose options are all literals, by their steps,
+    as long as a run gives none."""
 
     program: Program
     session: Answers
@@ -37,6 +39,7 @@ class Bound:
     constraints: tuple[Any, ...]
     named: Mapping[str, object]
     pinned: dict[Step, tuple[int, ...]] = field(default_factory=dict)
+    options: dict[Step, GenOptions] = field(default_factory=dict)
 
 
 def bind(program: Program, session: Answers, externs: Externs, opcodes: Mapping[str, Opcode]) -> Bound:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmc.runtime.template import ChatTemplate, Marker
@@ -91,12 +91,12 @@ class Prompter:
         if not text:
             return context
         opened = self._open(context, role)
-        return replace(opened, text=opened.text + text, author=opened.author + len(text))
+        return Context(opened.ids, opened.text + text, opened.author + len(text), opened.role, opened.written)
 
     def prompt(self, context: Context, role: str, *, heal: bool) -> Prompt:
         """What a generation in a turn of `role` reads.  Raises ContextError if there is nothing to read."""
         opened = self._open(context, role)
-        ids = self._segment(opened, opened.text)
+        ids = self._segment(opened.role, opened.ids, opened.text)
         kept = len(ids) - (self._reopened(opened, ids) if heal and not self._tokenizer.lossy else 0)
         if not opened.ids and not ids:
             raise ContextError("nothing stands before the generation, and this model has no begin token; write some text first")
@@ -114,7 +114,7 @@ class Prompter:
         if not cut or self._tokenizer.lossy or context.fault is not None:
             return context.ids
         try:
-            head, whole = self._segment(context, context.text[:cut]), self._segment(context, context.text)
+            head, whole = self._segment(context.role, context.ids, context.text[:cut]), self._segment(context.role, context.ids, context.text)
         except ContextError:
             return context.ids
         return context.ids + tuple(head[: _common_prefix([head, whole])])
@@ -128,9 +128,9 @@ class Prompter:
         if self._tokenizer.lossy:
             raise ContextError("this model's tokenizer changes text, so the probability of an option is not defined")
         opened = self._open(context, role)
-        alone = self._segment(opened, opened.text)
+        alone = self._segment(opened.role, opened.ids, opened.text)
         if heal:
-            tails = [self._segment(opened, opened.text + option) for option in options]
+            tails = [self._segment(opened.role, opened.ids, opened.text + option) for option in options]
             start = _common_prefix([alone, *tails])
         else:
             tails = [alone + self._encode(option) for option in options]
@@ -177,23 +177,25 @@ class Prompter:
             raise context.fault
         if role == context.role:
             return context
-        return replace(self._marked(context, self.marker(context.role, role)), role=role)
+        ids, text, author = self._marked(context, self.marker(context.role, role))
+        return Context(ids, text, author, role, context.written)
 
-    def _marked(self, context: Context, marker: Marker) -> Context:
+    def _marked(self, context: Context, marker: Marker) -> tuple[tuple[int, ...], str, int]:
+        """`ids`, `text` and `author` behind a marker."""
         # The template's ordinary text belongs to the segment that it touches; a control token closes the segment.
         ids, text, author = context.ids, context.text, context.author
         for piece in marker:
             if isinstance(piece, str):
                 text, author = text + piece, 0
             else:
-                closed = replace(context, ids=ids, text=text)
-                ids, text, author = ids + tuple(self._segment(closed, text)) + (piece,), "", 0
-        return replace(context, ids=ids, text=text, author=author)
+                ids, text, author = ids + tuple(self._segment(context.role, ids, text)) + (piece,), "", 0
+        return ids, text, author
 
-    def _segment(self, context: Context, text: str) -> list[int]:
+    def _segment(self, role: str | None, ids: tuple[int, ...], text: str) -> list[int]:
+        """The tokens of a segment in a turn of `role`, behind `ids`."""
         # Only a raw text's first segment stands where SentencePiece models expect a space before it.
         begun = () if self._tokenizer.bos_id is None else (self._tokenizer.bos_id,)
-        return self._encode(text, at_start=context.role == RAW and context.ids == begun)
+        return self._encode(text, at_start=role == RAW and ids == begun)
 
     def _encode(self, text: str, *, at_start: bool = False) -> list[int]:
         try:

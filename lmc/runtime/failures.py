@@ -13,6 +13,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from lmc.diagnostics import Diagnostic, Inlined, RunError, Span
@@ -67,6 +68,7 @@ def through(error: RunError, calls: Sequence[Inlined]) -> RunError:
     return error
 
 
+@lru_cache(maxsize=4096)  # asked several times at every call of the model
 def short_name(name: str) -> str:
     """The name of a function or type as its author wrote it: `lib.x.judge` -> `judge`; of a part, without what sets its variants
     apart: `lib.x.greet:user+stop.list` -> `greet`."""
