@@ -16,6 +16,8 @@ class Vllm(Engine):
         os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(max(1, job["pool_bytes"] >> 30)))
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", f"0-{job['threads'] - 1}")
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+        # What is compiled ahead is not read back in this version, and compiled anew for minutes at each start; this cache is.
+        os.environ.setdefault("VLLM_USE_AOT_COMPILE", "0")
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         import vllm
         from vllm.engine.arg_utils import AsyncEngineArgs

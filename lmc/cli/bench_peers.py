@@ -20,7 +20,7 @@ from lmc.cli.exits import OK
 from lmc.diagnostics import Diagnostic, UsageError
 
 if TYPE_CHECKING:
-    from lmc.cli.peers.contestants import Contestant
+    from lmc.cli.peers.small_run import Contestant
     from lmc.cli.peers.small_turns import Score, Sets
     from lmc.runtime.roofline import Roofline
 
@@ -49,9 +49,10 @@ def peers_command(names: tuple[str, ...], peers: str | None, clients: str, round
                   model: str, dry: bool, dtype: str, kernels: str, threads: int | None, pool_bytes: str, out: Path | None) -> int:
     """Seven small workloads beside other engines, against the machine's roofline."""
     from lmc.cli.machine import machine_data, machine_line
-    from lmc.cli.peers.contestants import OwnEngine, OwnPrograms, PeerContestant
+    from lmc.cli.peers.contestants import OwnEngine, PeerContestant
     from lmc.cli.peers.exchange import PeerSetting
     from lmc.cli.peers.known import Installed, chosen_peers
+    from lmc.cli.peers.small_programs import OwnPrograms
     from lmc.cli.workloads.open_peers import opened_peers, read_spelling
     from lmc.cli.workloads.results import write_json
     from lmc.embed import cache_folder

@@ -8,7 +8,7 @@ import pytest
 
 from lmc.cli import bench_peers
 from lmc.cli.entry import run_command
-from lmc.cli.peers.contestants import Run
+from lmc.cli.peers.small_run import Run
 from lmc.cli.peers.exchange import PeerError
 from lmc.cli.peers.known import PEERS, Installed, chosen_peers, start_peer
 from lmc.cli.peers.small_table import bar_lines, lines, same_texts, work_differs
@@ -196,7 +196,8 @@ def test_a_peer_over_the_protocol(data, monkeypatch, capsys, tmp_path):
 @pytest.mark.model
 def test_programs_and_ids_do_the_same_work_on_the_real_model(model_folder):
     """What the ids of a question spell is tokenised to the same ids, so prompts and greedy texts are equal."""
-    from lmc.cli.peers.contestants import OwnEngine, OwnPrograms
+    from lmc.cli.peers.contestants import OwnEngine
+    from lmc.cli.peers.small_programs import OwnPrograms
     from lmc.embed import cache_folder
     from lmc.runtime.tokenizer import load_tokenizer
 

@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from lmc.cli.bench_peers import WORKLOADS
-from lmc.cli.peers.contestants import Ledger, Run
+from lmc.cli.peers.contestants import Ledger
 from lmc.cli.peers.exchange import PeerAnswer, PeerAsk
 from lmc.cli.peers.floor import floor_seconds
+from lmc.cli.peers.small_run import Run
 from lmc.cli.peers.small_workloads import SMALL_WORKLOADS, Stage, before_run
 from lmc.runtime.roofline import Roofline
 from tests.peers.small_data import REGEX, small_set

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmc.cli.peers.contestants import Run
+from lmc.cli.peers.small_run import Run
 from lmc.cli.peers.small_workloads import Data, SmallWorkload
 
 if TYPE_CHECKING:

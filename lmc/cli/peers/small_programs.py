@@ -8,13 +8,12 @@ A program's prompts may be a few tokens longer or shorter than the ids: it token
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lmc.cli.peers.small_workloads import Data
-
-if TYPE_CHECKING:
-    from lmc.cli.peers.contestants import Run
+from lmc.cli.peers.small_run import Run
+from lmc.cli.peers.small_workloads import Data, SmallWorkload
 
 Text = Callable[[list[int]], str]
 Rows = Callable[[Data, Text], Iterator[dict[str, Any]]]
@@ -60,9 +59,34 @@ PROGRAMS: dict[str, tuple[str, Rows]] = {
 }
 
 
+@dataclass(slots=True)
+class OwnPrograms:
+    """A contestant.  programs: their folder; settings: arguments of `open_session`"""
+
+    programs: Path
+    settings: Mapping[str, Any]
+    name: str = "lmc programs"
+    sequential: bool = False
+
+    @property
+    def precision(self) -> str:
+        return self.settings["dtype"]
+
+    def cannot(self, workload: SmallWorkload) -> str | None:
+        return None if workload.name in PROGRAMS else "there is no program of it"
+
+    def run(self, workload: SmallWorkload, data: Mapping[str, Any], *, parallel: bool) -> Run:
+        return run_as_program(self.programs, self.settings, workload.name, data)
+
+    def pause(self) -> None:
+        """Its engine ends with each run."""
+
+    def resume(self) -> None:
+        """See `pause`."""
+
+
 def run_as_program(programs: Path, settings: Mapping[str, Any], name: str, data: Data) -> Run:
     """Raises `CompileError` where a program has faults, and `UsageError` where the model cannot be opened."""
-    from lmc.cli.peers.contestants import Run
     from lmc.cli.workloads.data import Data as Folder
     from lmc.cli.workloads.own_run import Lmc
     from lmc.cli.workloads.table import Workload

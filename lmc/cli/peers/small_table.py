@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from lmc.cli.peers.contestants import Run
+from lmc.cli.peers.small_run import Run
 from lmc.cli.peers.small_turns import Score
 
 HEAD = (f"{'workload':12}{'client':12}{'by':15}{'seconds':>9}{'tokens/s':>10}{'output':>8}{'prompt':>9}{'computed':>10}{'hit rate':>10}"

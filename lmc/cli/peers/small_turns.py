@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lmc.cli.peers.contestants import Contestant, Run
+from lmc.cli.peers.small_run import Contestant, Run
 from lmc.cli.peers.exchange import PeerError
 from lmc.cli.peers.small_workloads import SmallWorkload
 
