@@ -99,7 +99,7 @@ def test_a_recorded_run_is_answered_without_the_server(path, capsys):
 def test_the_page_names_what_there_is(path, tmp_path):
     page = (Path(lmc.__file__).parents[1] / "docs" / "remote.md").read_text(encoding="utf-8")
     flags = set(re.findall(r"`(--[a-z-]+)", page))
-    known = {name for option in model_options() for name in option.opts} | {"--report"}
+    known = {name for option in model_options() for name in option.opts} | {"--report"} | {"--exact-turns"}  # of `lmc serve`
     assert flags <= known and {"--repeat-billed", "--speculate"} <= flags
     (program,) = re.findall(r"^```lmp\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert len(program_at(program, tmp_path).entries) == 1
