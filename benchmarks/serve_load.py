@@ -24,7 +24,7 @@ from pathlib import Path
 
 from benchmarks.stream_clients import Tally, client
 
-#: What memory may grow by from the first fifth of the time to the end: allocators' ups and downs, and the pool's cache.
+#: What memory may grow by from the first fifth of the time to the end: allocators' ups and downs, and masks that are kept.
 GROWTH_BYTES = 64 << 20
 #: Seconds in which a server must have given everything back once nobody asks.
 _QUIET = 10.0
@@ -105,7 +105,8 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> tuple[str, int]:
 
 @dataclass
 class Loaded:
-    """What a run under load gave.  before, after: files, threads and bytes of the server at its first fifth and in the end."""
+    """What a run under load gave.  before, after: files, threads and bytes of the server after its first fifth and in the end, while nobody
+    asks."""
 
     tally: Tally
     seconds: float
@@ -124,21 +125,19 @@ class Loaded:
 
 
 def load(served: Served, clients: int, seconds: float) -> Loaded:
-    """Clients that ask for so long."""
+    """Clients that ask for so long: a fifth of it to warm up, then, once nobody asks, the first look at what the server uses."""
     tally, begun = Tally(), time.monotonic()
-
-    async def main() -> tuple[int, int, int]:
-        asking = [asyncio.create_task(client(served.address, number, lambda: time.monotonic() < begun + seconds, tally))
-                  for number in range(clients)]
-        await asyncio.sleep(seconds / 5)
-        at_first = _footprint(served)
-        await asyncio.gather(*asking)
-        return at_first
-
-    # The clients' own connections are files of the server: the first fifth has as many as the rest, and the end none.
-    before = asyncio.run(main())
-    took, left = time.monotonic() - begun, served.wait_until_quiet()
+    asyncio.run(_ask(served, clients, seconds / 5, tally))
+    left = served.wait_until_quiet()
+    before = _footprint(served)
+    asyncio.run(_ask(served, clients, seconds * 4 / 5, tally))
+    took, left = time.monotonic() - begun, {**left, **served.wait_until_quiet()}
     return Loaded(tally, took, before, _footprint(served), left, served.steps())
+
+
+async def _ask(served: Served, clients: int, seconds: float, tally: Tally) -> None:
+    end = time.monotonic() + seconds
+    await asyncio.gather(*(client(served.address, number, lambda: time.monotonic() < end, tally) for number in range(clients)))
 
 
 def _footprint(served: Served) -> tuple[int, int, int]:
