@@ -48,6 +48,7 @@ def _options() -> list[click.Parameter]:
         click.Option(["--name"], metavar="NAME", help="What clients call the model. Default: the name that --model says."),
         click.Option(["--max-open"], **number, default=256, show_default=True,
                      help="Generations under way at a time; beyond, clients are told to come again."),
+        click.Option(["--max-open-each"], **number, help="The same for one client. Default: half, where there are several keys."),
         click.Option(["--max-answer"], **number, help="Generated tokens of one answer. Default: what the model's context holds."),
         click.Option(["--max-body"], **size, default="4MiB", show_default=True, help="The longest request."),
         click.Option(["--max-prompt"], **size, default="1MiB", show_default=True, help="The longest text that the model reads."),
@@ -124,7 +125,8 @@ def _check_reach(given: dict[str, Any], keys: tuple[Key, ...]) -> None:
 def _programs(given: dict[str, Any]) -> dict[str, ServedProgram]:
     if not given["files"]:
         if given["extern"]:
-            raise UsageError(Diagnostic("E0851", "`--extern` is for programs, and none is given", None, help="lmc serve FILE.lmp --extern …"))
+            raise UsageError(Diagnostic("E0851", "`--extern` is for programs, and none is given", None,
+                                        help="lmc serve FILE.lmp --extern tools.py"))
         return {}
     from lmc.server.program_files import load_programs
 
@@ -140,15 +142,25 @@ def _model_of(programs: dict[str, ServedProgram]) -> str:
     return next(iter(wanted), "default")
 
 
+def _name_of(model: str) -> str:
+    """As clients say it: of a folder or file, whose whole path is nobody's business, the last part."""
+    path = Path(model)
+    return path.resolve().name if path.is_dir() else path.stem if path.is_file() else model
+
+
+def _share(most: int, keys: tuple[Key, ...]) -> int:
+    return max(1, most // 2) if len(keys) > 1 else most
+
+
 def _settings(given: dict[str, Any], keys: tuple[Key, ...], model: str) -> ServerSettings:
     from lmc.runtime.pool_size import read_bytes
     from lmc.server.settings import CompileLimits, RunLimits, ServerSettings
 
-    # A folder's whole path is nobody's business.
-    name = given["name"] or ("dry" if given["dry"] and not given["model"] else Path(model).stem if Path(model).exists() else model)
     return ServerSettings(
-        name, given["host"], given["port"], keys, tuple(given["allow_origin"]), tuple(given["allow_host"]),
-        max_body_bytes=read_bytes(given["max_body"], "--max-body"), max_prompt_bytes=read_bytes(given["max_prompt"], "--max-prompt"), max_open=given["max_open"],
+        given["name"] or ("dry" if given["dry"] and not given["model"] else _name_of(model)),
+        given["host"], given["port"], keys, tuple(given["allow_origin"]), tuple(given["allow_host"]),
+        max_body_bytes=read_bytes(given["max_body"], "--max-body"), max_prompt_bytes=read_bytes(given["max_prompt"], "--max-prompt"),
+        max_open=given["max_open"], max_open_each=given["max_open_each"] or _share(given["max_open"], keys),
         max_tokens=given["max_answer"], exact_turns=given["exact_turns"], share_cache=given["share_cache"], drain_seconds=given["drain"],
         run=RunLimits(given["max_calls"] or RunLimits().calls, given["max_tokens"] or RunLimits().tokens, given["max_seconds"]),
         compile=CompileLimits(given["constraint_seconds"], read_bytes(given["constraint_memory"], "--constraint-memory")))

@@ -1,6 +1,6 @@
 """Several generations of one request, side by side, as their news come.
 
-    async for news in generated(session, gate, requests):
+    async for news in generated(session, gate, client, requests):
         news.place, news.text        more text of a choice
         news.result                  the choice is over
 
@@ -27,9 +27,12 @@ class News:
     result: Generated | None = None
 
 
-async def generated(session: Answers, gate: Gate, requests: Sequence[GenerateRequest],
+async def generated(session: Answers, gate: Gate, client: str, requests: Sequence[GenerateRequest],
                     note: Callable[[Generated], None] = lambda result: None) -> AsyncGenerator[News, None]:
-    """Run them.  `note`: told each result before others may ask for what follows it.  Raises what the first one that fails raises, and ends the others."""
+    """Run them.  client: whose they are; note: told each result before others may ask for what follows it.
+
+    Raises what the first one that fails raises, and ends the others.
+    """
     arrived: asyncio.Queue[News | Exception] = asyncio.Queue()
 
     async def run(place: int, request: GenerateRequest) -> None:
@@ -40,7 +43,7 @@ async def generated(session: Answers, gate: Gate, requests: Sequence[GenerateReq
         else:
             arrived.put_nowait(News(place, result=result))
 
-    with gate.entered(len(requests)):
+    with gate.entered(len(requests), client):
         # All begin in one step of the engine, so that a prompt they share is computed once.
         tasks = [asyncio.create_task(run(place, request)) for place, request in enumerate(requests)]
         try:
@@ -67,10 +70,10 @@ async def results_of(news: AsyncGenerator[News, None], count: int) -> list[Gener
     return [result for result in results if result is not None]
 
 
-async def scores_of(session: Answers, gate: Gate, prompts: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:
+async def scores_of(session: Answers, gate: Gate, client: str, prompts: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:
     """Of each prompt the log-probabilities of its tokens from the second on."""
     longer = [ids for ids in prompts if len(ids) > 1]
-    with gate.entered(len(longer)):
+    with gate.entered(len(longer), client):
         scored: list[Scored] = await session.score([ScoreRequest(ids, 1) for ids in longer]) if longer else []
     found = iter(scored)
     return [next(found).logprobs if len(ids) > 1 else () for ids in prompts]

@@ -27,7 +27,8 @@ class Metrics:
 
     def __init__(self, session: Session, gate: Gate):
         self._registry = CollectorRegistry()
-        self._requests = Counter("lmc_requests", "Requests by route and status of the answer.", ["route", "status"], registry=self._registry)
+        self._requests = Counter("lmc_requests", "Requests by route and status of the answer.", ["route", "status"],
+                                 registry=self._registry)
         self._registry.register(_Engine(session, gate))
 
     def note(self, route: str, status: int) -> None:

@@ -191,7 +191,8 @@ class ChatBody(Options):
         continues = self.messages[-1].role == "assistant"
         if self.continue_final_message not in (None, continues) or self.add_generation_prompt not in (None, not continues):
             what = "is gone on with" if continues else "is closed, and the assistant begins"
-            raise ValueError(f"the last message is the {self.messages[-1].role}'s: its turn {what}, whatever `continue_final_message` says")
+            role = self.messages[-1].role
+            raise ValueError(f"the last message is the {role}'s: its turn {what}, whatever `continue_final_message` says")
         return self
 
 

@@ -55,7 +55,7 @@ def openai_router(state: ServerState) -> APIRouter:
         """What follows a text."""
         session = _session(state, request, body)
         settings = state.settings
-        prompts = await raw_prompts(session, body, most=settings.max_prompt_bytes, most_prompts=settings.max_open)
+        prompts = await raw_prompts(session, body, most=settings.max_prompt_bytes, most_prompts=state.gate.each)
         constraint = await while_connected(request.receive, state.ending, constraint_of(state, request.state.tenant, body))
         requests = tuple(one for prompt in prompts for one in requests_of(body, prompt, constraint, session, settings))
         asked = Asked(body.model, tuple(prompt.ids for prompt in prompts), requests, body.n, int(time.time()))
@@ -94,10 +94,10 @@ def _check_model(state: ServerState, name: str) -> None:
 async def _answer(state: ServerState, session: Answers, request: Request, body: Options, shape: Shape,
                   note: Callable[[Generated], None] = lambda result: None) -> Response:
     """The answer, whole or as a stream.  `note`: told what each choice gave."""
-    scores = []
+    client, scores = request.state.tenant, []
     if shape.wants_scores:
-        scores = await while_connected(request.receive, state.ending, scores_of(session, state.gate, shape.asked.prompts))
-    news = generated(session, state.gate, shape.asked.requests, note)
+        scores = await while_connected(request.receive, state.ending, scores_of(session, state.gate, client, shape.asked.prompts))
+    news = generated(session, state.gate, client, shape.asked.requests, note)
     if not body.stream:
         results = await while_connected(request.receive, state.ending, results_of(news, len(shape.asked.requests)))
         return json_response(shape.whole(results, scores).model_dump())

@@ -81,7 +81,7 @@ def _endpoint(state: ServerState, machines: _Machines, program: ServedProgram,
         run = FunctionRun(machines.of(request.state.tenant, program), code, args, asked)
         if wants_events(request, asked):
             return _Events(state, run)
-        with state.gate.entered(1):
+        with state.gate.entered(1, request.state.tenant):
             return json_response(await while_connected(request.receive, state.ending, run_result(run)))
 
     async def call(request: Request) -> Response:
@@ -101,7 +101,7 @@ class _Events(EventStream):
         self._gate = state.gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._gate.entered(1):
+        with self._gate.entered(1, scope["state"]["tenant"]):
             await super().__call__(scope, receive, send)
 
 

@@ -62,7 +62,8 @@ class Server(uvicorn.Server):
     def __init__(self, state: ServerState):
         settings = state.settings
         super().__init__(uvicorn.Config(
-            make_app(state), http="h11", ws="none", loop="none", lifespan="off", log_level="warning", access_log=False, server_header=False,
+            make_app(state), http="h11", ws="none", loop="none", lifespan="off", log_level="warning", access_log=False,
+            server_header=False,
             # Nobody is believed who says that a request came from elsewhere.
             proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_graceful_shutdown=_whole(settings)))
         self.state = state

@@ -36,7 +36,7 @@ class CompileLimits:
     """Of constraints that requests bring.
 
     seconds: processor time of one; memory: bytes beside what an idle process has; table: bytes of an automaton
-    workers: how many compile at a time; waiting: how many more may wait, the next one is refused
+    workers: how many compile at a time; waiting: how many more of one client may wait, the next one is refused
     kept: bytes of what is remembered
     """
 
@@ -57,6 +57,7 @@ class ServerSettings:
     max_body_bytes, max_prompt_bytes: of one request, and of the text in it that the model is to read
     body_seconds: how long the body of a request may take to come
     max_open: generations that may be asked for at a time, all clients together; beyond, a request is told to come again
+    max_open_each: the same of one client, so that it leaves room for others; None: all of them
     max_choices: generations of one request
     max_tokens: generated tokens of one choice, None for what the model's context holds
     exact_turns: whether a turn that the assistant has written here is read again in the tokens that it was written in
@@ -76,6 +77,7 @@ class ServerSettings:
     max_prompt_bytes: int = 1 << 20
     body_seconds: float = 60.0
     max_open: int = 256
+    max_open_each: int | None = None
     max_choices: int = 16
     max_tokens: int | None = None
     exact_turns: bool = False

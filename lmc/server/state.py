@@ -1,7 +1,7 @@
 """What routes need: the model at work, the programs, the settings, and how much is under way.
 
     state = ServerState(settings, session, programs={"judge": ServedProgram("judge", program, externs)})
-    with state.gate.entered(3):
+    with state.gate.entered(3, tenant):
         await state.session_of(tenant).generate(request)
     await state.close()
 
@@ -47,7 +47,7 @@ class ServerState:
         self.session = session
         self.programs = dict(programs or {})
         self.compiler = compiler or ConstraintCompiler(session, settings.compile)
-        self.gate = Gate(settings.max_open)
+        self.gate = Gate(settings.max_open, settings.max_open_each)
         self.metrics = Metrics(session, self.gate)
         self.started = int(time.time())
         self.ending = asyncio.Event()

@@ -280,7 +280,7 @@ def test_what_is_not_there(tmp_path):
 
 def test_a_full_server_says_so_before_a_stream_begins(tmp_path):
     async def use(client, state):
-        with state.gate.entered(1):
+        with state.gate.entered(1, ""):
             return [await client.post("/programs/p/nothing", json={}, params={"stream": s}) for s in ("true", "false")]
 
     for response in offering(tmp_path, {"p.lmp": KINDS}, use, max_open=1):

@@ -15,7 +15,7 @@ import pytest
 from lmc.runtime.dry import DryModel
 from lmc.server import connection
 
-from tests.server.running import LIMIT, GatedModel, running, wait_for
+from tests.server.running import KEYS, LIMIT, GatedModel, keyed, running, wait_for
 
 CHAT = "/v1/chat/completions"
 LONG = {"model": "dry", "messages": [{"role": "user", "content": "Tell me about tea."}], "max_tokens": 2000, "ignore_eos": True}
@@ -24,11 +24,12 @@ LONG = {"model": "dry", "messages": [{"role": "user", "content": "Tell me about 
 class Line:
     """A connection by hand, to be cut at any moment."""
 
-    def __init__(self, served, body, path=CHAT):
+    def __init__(self, served, body, path=CHAT, key="none"):
         host, port = served.url.removeprefix("http://").split(":")
         self.link = socket.create_connection((host, int(port)), timeout=LIMIT)
         data = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
+        head = (f"POST {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n"
+                f"content-length: {len(data)}\r\n\r\n")
         self.link.sendall(head.encode() + data)
         self.read = b""
 
@@ -141,6 +142,20 @@ def test_too_many_are_told_to_come_again():
         line.close()
         wait_for(lambda: served.state.gate.open == 0, "a request is left")
         assert served.chat("Hi", n=3).choices and b"lmc_turned_away_total 3.0" in served.state.metrics.text()
+
+
+def test_one_client_leaves_room_for_others():
+    model = GatedModel()
+    with running(model, max_open=4, max_open_each=2, **keyed("alice", "bob")) as served:
+        line = Line(served, LONG | {"n": 2}, key=KEYS["alice"])
+        wait_for(lambda: served.state.gate.open == 2, "the request is not there")
+        headers = {"authorization": f"Bearer {KEYS['alice']}"}
+        answer = served.post(CHAT, LONG, headers=headers)
+        assert answer.status_code == 429 and "2 is the most for one client" in answer.json()["error"]["message"]
+        assert served.post(CHAT, LONG | {"n": 3}, headers=headers).status_code == 400
+        model.open()
+        assert served.post(CHAT, LONG | {"n": 2, "max_tokens": 3}, headers={"authorization": f"Bearer {KEYS['bob']}"}).status_code == 200
+        line.close()
 
 
 def test_a_full_pool_stops_nobody():
