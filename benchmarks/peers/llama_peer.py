@@ -30,16 +30,19 @@ class Llama(Engine):
         self.slots = min(job["parallel"], MOST_SLOTS)
         context = job["pool_bytes"] // slot_bytes(job["model"])
         self.port = free_port()
-        command = [program, "--model", str(model), "--host", "127.0.0.1", "--port", str(self.port), "--parallel", str(self.slots),
-                   "--ctx-size", str(context), "--kv-unified", "--threads", str(job["threads"]), "--threads-batch", str(job["threads"]),
-                   "--no-webui", "--slots", "--offline"]
-        self.process = subprocess.Popen(command, stdout=2, stderr=2, stdin=subprocess.DEVNULL)
-        await self.healthy()
+        self.command = [program, "--model", str(model), "--host", "127.0.0.1", "--port", str(self.port), "--parallel", str(self.slots),
+                        "--ctx-size", str(context), "--kv-unified", "--threads", str(job["threads"]), "--threads-batch", str(job["threads"]),
+                        "--no-webui", "--slots", "--offline"]
+        await self.start()
         version = subprocess.run([program, "--version"], capture_output=True, text=True).stderr.strip().splitlines()
         number = next((line.split(":", 1)[1].strip() for line in version if line.startswith("version:")), "of an unknown version")
         return {"engine": f"llama.cpp {number}", "precision": job["dtype"], "can": ["ids", "regex", "schema", "seed", "stop"],
                 "notes": [f"server with {self.slots} slots and a unified cache of {context:,} tokens in float16, prompt cache on",
                           "regex through its grammar"]}
+
+    async def start(self):
+        self.process = subprocess.Popen(self.command, stdout=2, stderr=2, stdin=subprocess.DEVNULL)
+        await self.healthy()
 
     async def healthy(self):
         for _ in range(START * 10):
@@ -67,8 +70,10 @@ class Llama(Engine):
         return {"ids": said["tokens"], "text": said["content"], "finish": finish, "computed": times["prompt_n"], "cached": cached}
 
     async def reset(self):
-        for slot in range(self.slots):
-            await self.call("POST", f"/slots/{slot}?action=erase", {})
+        # Slots can be emptied one by one, the prompts that it keeps in main memory cannot: the server begins anew, and reads the weights.
+        await self.close()
+        await self.start()
+        await self.generate({"ids": [17, 18, 19, 20], "max_tokens": 1})
 
     async def close(self):
         if getattr(self, "process", None) is not None and self.process.poll() is None:
