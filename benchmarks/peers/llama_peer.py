@@ -67,7 +67,9 @@ class Llama(Engine):
         finish = {"limit": "length", "eos": "eos", "word": "stop"}.get(said.get("stop_type"), "stop")
         times = said["timings"]
         cached = len(ask["ids"]) - times["prompt_n"]
-        return {"ids": said["tokens"], "text": said["content"], "finish": finish, "computed": times["prompt_n"], "cached": cached}
+        # The end token is among them.
+        ids = said["tokens"][:-1] if finish == "eos" else said["tokens"]
+        return {"ids": ids, "text": said["content"], "finish": finish, "computed": times["prompt_n"], "cached": cached}
 
     async def reset(self):
         # Slots can be emptied one by one, the prompts that it keeps in main memory cannot: the server begins anew, and reads the weights.
