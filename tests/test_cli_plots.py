@@ -40,7 +40,9 @@ def heights(axes) -> list[list[float]]:
 def test_throughput_of_the_best_is_one(drawn):
     workloads_figure(WORKLOADS, None)
     (axes,) = drawn[0].axes
-    assert heights(axes) == [[1.0, 0.5], [0.5, 1.0], [0.25, 0.0]]
+    assert heights(axes) == [[1.0, 0.5], [0.5, 1.0], [0.25]]
+    middles = [bar.get_x() + bar.get_width() / 2 for bar in (axes.containers[0][1], axes.containers[1][1])]
+    assert sum(middles) / 2 == pytest.approx(1), "two bars stand round their place where a third is missing"
     assert [text.get_text() for text in axes.texts] == ["2.0×", "0.5×"]
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["lmc", "vllm", "vllm seq"]
     ours, theirs, sequential = (container[0] for container in axes.containers)

@@ -8,7 +8,7 @@ They are drawn from the numbers of a file and know nothing of how those came abo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ def workloads_figure(data: Mapping[str, Any], path: Path) -> None:
     speeds: dict[str, dict[str, float]] = {}
     for outcome in data["outcomes"]:
         speeds.setdefault(outcome["workload"], {})[outcome["contender"]] = outcome["programs_per_second"]
-    engines = tuple(dict.fromkeys(outcome["contender"] for outcome in data["outcomes"]))
+    engines = _side_by_side(dict.fromkeys(outcome["contender"] for outcome in data["outcomes"]))
     styles = _styles(engines)
     names = tuple(speeds)
     rows = [names[start:start + _IN_A_ROW] for start in range(0, len(names), _IN_A_ROW)]
@@ -59,6 +59,7 @@ def ablation_figure(data: Mapping[str, Any], path: Path) -> None:
     programs = tuple(dict.fromkeys(outcome["program"] for outcome in data["outcomes"]))
     parts = tuple(dict.fromkeys(outcome["left_out"] for outcome in data["outcomes"]))
     seconds = {(outcome["program"], outcome["left_out"]): outcome["seconds"] for outcome in data["outcomes"]}
+    most = max((seconds[program, parts[0]] / max(found, 1e-9) for (program, _), found in seconds.items()), default=1.0)
     figure = _figure(2.2 + 2.1 * len(programs), 0.9 + 0.34 * len(parts))
     for number, program in enumerate(programs):
         axes = figure.add_subplot(1, len(programs), number + 1)
@@ -67,7 +68,7 @@ def ablation_figure(data: Mapping[str, Any], path: Path) -> None:
         axes.bar_label(bars, fmt="%.2f", padding=2, fontsize=8, color=_INK)
         axes.axvline(1, color=_INK, linewidth=0.7, linestyle=":")
         axes.set_yticks(range(len(parts)), parts if number == 0 else [""] * len(parts))
-        axes.set_xlim(0, 1.22 * max(shares))
+        axes.set_xlim(0, 1.22 * most)
         axes.set_title(program, fontsize=10)
         axes.invert_yaxis()
         _plain(axes, "x")
@@ -82,19 +83,31 @@ def _bars(axes: Axes, speeds: Sequence[Mapping[str, float]], names: Sequence[str
     """A group for each workload.  Above ours: how much faster it is than the best of the others."""
     width = _GROUP / max(len(engines), 1)
     for number, engine in enumerate(engines):
-        places = [place + (number - (len(engines) - 1) / 2) * width for place in range(len(names))]
-        heights = [found.get(engine, 0.0) / max(found.values()) for found in speeds]
+        there = [(place, found) for place, found in enumerate(speeds) if engine in found]
+        places = [place + (_before(engine, engines, found) - (len(found) - 1) / 2) * width for place, found in there]
+        heights = [found[engine] / max(found.values()) for _, found in there]
         axes.bar(places, heights, 0.92 * width, label=engine, **styles[engine])
-        if number == 0:
-            for place, height, found in zip(places, heights, speeds):
-                others = [speed for name, speed in found.items() if name != engine]
-                if others and engine in found:
-                    axes.text(place, height + 0.02, f"{found[engine] / max(others):.1f}×", ha="center", va="bottom", fontsize=8, color=_INK)
+        for place, height, (_, found) in zip(places, heights, there):
+            others = [speed for name, speed in found.items() if name != engine]
+            if number == 0 and others:
+                axes.text(place, height + 0.02, f"{found[engine] / max(others):.1f}×", ha="center", va="bottom", fontsize=8, color=_INK)
     axes.set_xticks(range(len(names)), [name.replace("_", " ").replace(" of ", " of\n") for name in names], fontsize=8.5)
     axes.set_xlim(-0.55, _IN_A_ROW - 0.45 if len(names) < _IN_A_ROW else len(names) - 0.45)
     axes.set_ylim(0, 1.15)
     axes.set_ylabel("programs/s, of the best", fontsize=9)
     _plain(axes, "y")
+
+
+def _side_by_side(engines: Iterable[str]) -> tuple[str, ...]:
+    """In their order, each one's sequential client beside it."""
+    given = tuple(engines)
+    plain = tuple(dict.fromkeys(engine.removesuffix(SEQUENTIAL) for engine in given))
+    return tuple(name for engine in plain for name in (engine, engine + SEQUENTIAL) if name in given)
+
+
+def _before(engine: str, engines: Sequence[str], found: Mapping[str, float]) -> int:
+    """How many bars of the group stand before this engine's."""
+    return sum(name in found for name in engines[:engines.index(engine)])
 
 
 def _styles(engines: Sequence[str]) -> dict[str, dict[str, Any]]:
