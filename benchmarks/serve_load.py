@@ -176,7 +176,8 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=120.0)
     given = parser.parse_args()
-    options = ("--model", given.model) if given.model else ("--dry",)
+    # A pool that is soon full: until then its memory grows with what is written into it.
+    options = ("--model", given.model, "--pool-bytes", "256MiB") if given.model else ("--dry",)
     with tempfile.TemporaryDirectory() as folder, serving(*options, "--name", "default", log=Path(folder) / "server.log") as served:
         print(f"{given.model or 'the stand-in model'}, {given.clients} clients, load of the machine {os.getloadavg()[0]:.1f}")
         loaded = load(served, given.clients, given.seconds)

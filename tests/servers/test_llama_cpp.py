@@ -61,7 +61,7 @@ type Wand:
 def free(topic: str) -> str:
     system: "You are terse."
     user: "Name one fact about ${topic}."
-    assistant: a = gen(max_tokens=24)
+    assistant: a = gen(max_tokens=16)
     return a
 
 def begun(topic: str) -> str:
@@ -70,24 +70,24 @@ def begun(topic: str) -> str:
     return a
 
 def raw_text(topic: str) -> str:
-    raw: "Here is a list about ${topic}:\\n1.${a := gen(max_tokens=24, stop="\\n")}"
+    raw: "Here is a list about ${topic}:\\n1.${a := gen(max_tokens=16, stop="\\n")}"
     return a
 
 def turns(topic: str) -> str:
     user: "Name one fact about ${topic}."
-    assistant: a = gen(max_tokens=12)
+    assistant: a = gen(max_tokens=8)
     user: "And another one."
-    assistant: b = gen(max_tokens=12)
+    assistant: b = gen(max_tokens=8)
     return a + " | " + b
 
 def six_stops(topic: str) -> str:
     user: "Tell me about ${topic}."
-    assistant: a = gen(max_tokens=60, stop=["§", "¤", "¶", "ß", "a", "e"])
+    assistant: a = gen(max_tokens=24, stop=["§", "¤", "¶", "ß", "a", "e"])
     return a
 
 def sampled(topic: str) -> str:
     user: "Tell me about ${topic}."
-    assistant: a = gen(max_tokens=16, temperature=1.2)
+    assistant: a = gen(max_tokens=12, temperature=1.2)
     return a
 
 def wand() -> Wand:
@@ -133,7 +133,7 @@ def many(n: int) -> list[str]:
     user: "Tell me of numbers."
     fork i in range(n):
         user: "Tell me of ${i}."
-        assistant: a = gen(max_tokens=8)
+        assistant: a = gen(max_tokens=2)
     join a as all
     return all
 """
@@ -159,10 +159,9 @@ def local(program, model_folder):
 
 
 @pytest.mark.parametrize("name", ["free", "begun", "raw_text", "turns"])
-@pytest.mark.parametrize("topic", ["tea", "the sea"])
-def test_greedy_text_is_that_of_a_run_in_this_process(remote, local, name, topic):
+def test_greedy_text_is_that_of_a_run_in_this_process(remote, local, name):
     """The same weights in float32: what the server makes of turns, begun turns and raw text is what the local template makes of them."""
-    assert getattr(remote, name)(topic) == getattr(local, name)(topic)
+    assert getattr(remote, name)("tea") == getattr(local, name)("tea")
 
 
 def test_six_stops_where_the_server_is_told_four(remote):

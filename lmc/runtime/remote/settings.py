@@ -118,8 +118,9 @@ def _check_certificates(file: str) -> None:
 
     try:
         ssl.create_default_context(cafile=file)
-    except OSError as error:  # `SSLError` is one
-        message = f"`{file}` holds no certificates: {error.strerror or error}"
+    except OSError as error:
+        why = "there is none in it" if isinstance(error, ssl.SSLError) else error.strerror
+        message = f"`{file}` cannot be read as certificates: {why}"
         raise UsageError(Diagnostic("E0851", message, None, help="give a file in PEM, as `--ca-file company.pem`")) from None
 
 
