@@ -1,6 +1,7 @@
 """`lmc bench peers`: ours and fake peers take turns on fresh data, the table adds up, and what goes wrong is told."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from lmc.cli.entry import run_command
 from lmc.cli.peers.small_run import Run
 from lmc.cli.peers.exchange import PeerError
 from lmc.cli.peers.known import PEERS, Installed, chosen_peers, start_peer
-from lmc.cli.peers.small_table import bar_lines, lines, same_texts, work_differs
+from lmc.cli.peers.small_table import HEAD, bar_lines, lines, same_texts, work_differs
 from lmc.cli.peers.small_turns import Score, take_turns
 from lmc.cli.peers.small_workloads import SMALL_WORKLOADS
 from lmc.diagnostics import UsageError
@@ -216,3 +217,15 @@ def test_programs_and_ids_do_the_same_work_on_the_real_model(model_folder):
         assert name == "W3" or ids.texts == program.texts, name
         # A prefix that is computed for a fork belongs to no call: the engine's count is the same or one token more for each branch.
         assert 0 <= program.computed - own.fewest <= ids.calls and 0 <= ids.computed - own.fewest <= ids.calls, name
+
+
+def test_the_page_says_what_there_is():
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    adapters = {path.stem.removesuffix("_peer") for path in (ROOT / "benchmarks" / "peers").glob("*_peer.py")}
+    assert set(re.findall(r"^\| `(\w+)` \| .* \| .* \| .* \|$", page, re.M)) == adapters
+    columns = " ".join(re.findall(r"^\| (`.*`) \| ", page.split("## The table")[1].split("**The roofline")[0], re.M))
+    assert set(re.findall(r"`(.*?)`", columns)) == {column for column in re.split(r" {2,}", HEAD) if column} - {"workload"}
+    options = set(re.findall(r"`(--[a-z-]+)", page)) | set(re.findall(r" (--[a-z-]+)", " ".join(re.findall(r"^\$ lmc bench peers.*$", page, re.M))))
+    assert run_command(["bench", "peers", "--help"]) == 0 and options
+    known = {name for option in bench_peers.peers_command.params for name in option.opts}
+    assert options <= known
