@@ -13,19 +13,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Coroutine
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from lmc.diagnostics import Diagnostic, UsageError
+from lmc.diagnostics import Diagnostic, LmcError, UsageError
 from lmc.regex.dfa import START, ByteDfa
 from lmc.regex.grammar import MAX_GRAMMAR, Grammar
 from lmc.regex.schema import MAX_SCHEMA
 from lmc.runtime.daemon_call import call_in_daemon
-from lmc.server.constraint_process import ConstraintProcess
-from lmc.server.settings import CompileLimits
+from lmc.server.constraint_process import ConstraintProcess, NotNow
+from lmc.server.settings import ANYBODY, CompileLimits
 
 if TYPE_CHECKING:
     from lmc.runtime.grammar import Constraint
@@ -37,8 +38,8 @@ LONGEST = {"regex": 200_000, "schema": MAX_SCHEMA, "grammar": MAX_GRAMMAR}
 _KEPT = 1024
 
 
-class CompilerBusy(UsageError):
-    """So many constraints wait to be compiled that this one is not taken: the client may come again."""
+#: What is not remembered: so many wait already, or the process was killed from outside.
+CompilerBusy = NotNow
 
 
 @dataclass(slots=True)
@@ -56,13 +57,18 @@ class ConstraintCompiler:
         self.compilations = 0
         self._session = session
         self._limits = limits
-        self._slots = asyncio.Semaphore(self._limits.workers)
+        self._slots = asyncio.Semaphore(limits.workers)
+        # One client alone never holds all processes, if there are several; those without a key are many.
+        self._own_slots: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(max(1, limits.workers - 1)))
+        self._own_slots[ANYBODY] = asyncio.Semaphore(limits.workers)
+        self._waiting: Counter[str] = Counter()
         self._idle: list[ConstraintProcess] = []
         self._processes: set[ConstraintProcess] = set()
-        self._waiting = 0
         self._running: dict[bytes, _Running] = {}
-        self._kept: OrderedDict[bytes, Constraint | UsageError] = OrderedDict()
+        # Of what was refused, why: an error would hold the frames that it came by.
+        self._kept: OrderedDict[bytes, Constraint | tuple[Diagnostic, ...]] = OrderedDict()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
 
     async def start(self) -> None:
         """Start a process, so that the first request need not wait for one."""
@@ -70,10 +76,11 @@ class ConstraintCompiler:
 
     async def close(self) -> None:
         """Kill the processes, and give up what they did."""
-        tasks = [*self._tasks, *(running.task for running in self._running.values())]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._closed = True
+        while self._tasks:  # one that ends may begin another
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
         self._idle.clear()
         for process in self._processes:
             process.kill()
@@ -85,23 +92,22 @@ class ConstraintCompiler:
         """The processes that are there."""
         return [process.pid for process in self._processes if not process.ended]
 
-    async def constraint(self, kind: str, source: str, tenant: str = "") -> Constraint:
+    async def constraint(self, kind: str, source: str, tenant: str = ANYBODY) -> Constraint:
         """The constraint that a request asks for.  kind: `regex`, `schema` (JSON text) or `grammar` (Lark)
 
-        Raises `UsageError` with the reason, `CompilerBusy` where too many wait, and `LmcError` where the model's tokens cannot spell
-        what it accepts.  Where nobody waits for it any more, the compilation is killed.
+        Raises `LmcError` with the reason, and `CompilerBusy` where this client has too many that wait.  Where nobody waits for it any more, the compilation is killed.
         """
         key = _key(kind, source, tenant)
         if (kept := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
-            if isinstance(kept, UsageError):
-                raise UsageError(kept.diagnostics)
+            if isinstance(kept, tuple):
+                raise UsageError(kept)
             return kept
         if len(source) > LONGEST[kind]:
             message = f"this {kind} has {len(source):,} characters, at most {LONGEST[kind]:,} are taken"
             raise UsageError(Diagnostic("E0610", message, None, help="shorten it"))
         if key not in self._running:
-            self._running[key] = _Running(self._task(self._make(key, kind, source)))
+            self._running[key] = _Running(self._task(self._make(key, kind, source, tenant)))
         running = self._running[key]
         running.waiters += 1
         try:
@@ -113,32 +119,31 @@ class ConstraintCompiler:
                 if self._running.get(key) is running:
                     del self._running[key]
 
-    async def _make(self, key: bytes, kind: str, source: str) -> Constraint:
+    async def _make(self, key: bytes, kind: str, source: str, tenant: str) -> Constraint:
         try:
-            built = await self._compile(kind, source)
+            built = await self._compile(kind, source, tenant)
             # Masks of the first state and lengths take a while in a large automaton: the engine finds them made.
             made = await call_in_daemon(self._prepared, built)
         except CompilerBusy:
             raise
-        except UsageError as error:
-            self._keep(key, error)
+        except LmcError as error:
+            self._keep(key, error.diagnostics)
             raise
         self._keep(key, made)
         return made
 
-    async def _compile(self, kind: str, source: str) -> ByteDfa | Grammar:
-        if self._waiting >= self._limits.waiting:
-            message = f"{self._waiting} constraints wait to be compiled, no more are taken now"
+    async def _compile(self, kind: str, source: str, tenant: str) -> ByteDfa | Grammar:
+        if self._waiting[tenant] >= self._limits.waiting:
+            message = f"{self._waiting[tenant]} constraints wait to be compiled, no more are taken now"
             raise CompilerBusy(Diagnostic("E0610", message, None, help="ask again in a few seconds"))
-        self._waiting += 1
-        try:
-            await self._slots.acquire()
-        finally:
-            self._waiting -= 1
-        try:
+        async with AsyncExitStack() as held:
+            self._waiting[tenant] += 1
+            try:
+                await held.enter_async_context(self._own_slots[tenant])
+                await held.enter_async_context(self._slots)
+            finally:
+                self._waiting[tenant] -= 1
             return await self._ask(kind, source)
-        finally:
-            self._slots.release()
 
     async def _ask(self, kind: str, source: str) -> ByteDfa | Grammar:
         self._idle = [process for process in self._idle if not process.ended]
@@ -154,7 +159,7 @@ class ConstraintCompiler:
 
     async def _replace(self, process: ConstraintProcess) -> None:
         """After one that is gone: have one ready for the next request, and reap it."""
-        if not self._idle:
+        if not self._idle and not self._closed:
             self._idle.append(await self._new_process())
         await process.wait()
         self._processes.discard(process)
@@ -170,13 +175,13 @@ class ConstraintCompiler:
         made.min_tokens(START)
         return made
 
-    def _keep(self, key: bytes, made: Constraint | UsageError) -> None:
+    def _keep(self, key: bytes, made: Constraint | tuple[Diagnostic, ...]) -> None:
         self._kept[key] = made
         while len(self._kept) > 1 and (len(self._kept) > _KEPT or self._kept_bytes() > self._limits.kept):
             self._kept.popitem(last=False)
 
     def _kept_bytes(self) -> int:
-        return sum(made.held_bytes for made in self._kept.values() if not isinstance(made, UsageError))
+        return sum(made.held_bytes for made in self._kept.values() if not isinstance(made, tuple))
 
     def _task(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.create_task(coroutine)

@@ -31,9 +31,13 @@ from lmc.server.settings import CompileLimits
 # Where this package is comes last: what the interpreter finds anyway goes first.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from lmc.server.constraint_worker import main; main()"
 # A busy machine may take this much longer than the processor time that is allowed, and starting takes a moment.
-_WALL, _STARTING = 6, 20.0
+_WALL, _STARTING, _ENDING = 6, 20.0, 5.0
 # JSON of an automaton: base64 is a third longer than its bytes, and something stands around it.
 _ANSWER_FACTOR, _ANSWER_MORE = 1.5, 16 << 20
+
+
+class NotNow(UsageError):
+    """This constraint is not compiled now, for no fault of its own: the client may come again."""
 
 
 class ConstraintProcess:
@@ -77,17 +81,18 @@ class ConstraintProcess:
         await self._process.wait()
 
     async def ask(self, kind: str, source: str) -> ByteDfa | Grammar:
-        """kind: `regex`, `schema` or `grammar`.  Cancelling it kills the process.  Raises `UsageError`."""
+        """kind: `regex`, `schema` or `grammar`.  Cancelling it kills the process.  Raises `UsageError`, `NotNow` where the process
+        was ended from outside."""
         try:
             async with asyncio.timeout(self._limits.seconds * _WALL + _STARTING):
                 answer = await self._exchange(json.dumps({"kind": kind, "source": source}).encode())
-        except BaseException as error:
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise await self._broken_off(kind) from None
+        except TimeoutError:
             self.kill()
-            if isinstance(error, (asyncio.IncompleteReadError, ConnectionError)):
-                await self.wait()
-                raise self._broken_off(kind) from None
-            if isinstance(error, TimeoutError):
-                raise self._over_time(kind) from None
+            raise self._over_time(kind) from None
+        except BaseException:
+            self.kill()
             raise
         # A large automaton takes a while to read.
         return await call_in_daemon(_read_answer, answer, kind)
@@ -102,9 +107,17 @@ class ConstraintProcess:
             raise ConnectionError("an answer longer than any that is allowed")
         return await stdout.readexactly(size)
 
-    def _broken_off(self, kind: str) -> UsageError:
+    async def _broken_off(self, kind: str) -> UsageError:
+        # Killing a process that ends just now would hide how it ended: asyncio and `subprocess` both wait for it.
+        try:
+            async with asyncio.timeout(_ENDING):
+                await self.wait()
+        except TimeoutError:
+            self.kill()
         if self._process.returncode == -signal.SIGPROF:
             return self._over_time(kind)
+        if self._process.returncode == -signal.SIGKILL:
+            return NotNow(Diagnostic("E0610", f"the process that compiled this {kind} was killed", None, help="ask again in a few seconds"))
         message = f"compiling this {kind} needs more than the {self._limits.memory >> 20:,} MiB that a request may use"
         return UsageError(Diagnostic("E0610", message, None, help="lower the counts in it"))
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from lmc.diagnostics import UsageError
+from lmc.diagnostics import Diagnostic, LmcError, UsageError
 from lmc.regex.dfa import START
 from lmc.runtime.request import GenerateRequest
 from lmc.server.constraint_compiler import LONGEST, CompilerBusy, ConstraintCompiler
@@ -20,8 +21,8 @@ from lmc.server.constraint_process import _read_answer
 from lmc.server.settings import CompileLimits
 from tests.runtime.programs import TOKENS, dry_session
 
-#: A second of processor time is not enough for it, whatever the machine; five are not either.
-HOSTILE = "(" + "|".join(f"{a}(.{{0,60}}{a}){{0,40}}" for a in "abcdefgh") + ")*x"
+#: Takes all the processor time that building an automaton may take, whatever the machine.
+HOSTILE = "(.*a){60}.{25}b(.*c.{20}){3}"
 #: What nobody should need more than this for.
 LIMIT = 120
 
@@ -111,11 +112,10 @@ def test_each_bad_one_gets_its_own_error(kind, source, wanted):
     assert compiling(lambda compiler: refusal(compiler, kind, source), seconds=2).startswith(wanted)
 
 
-@pytest.mark.parametrize("source", [json.dumps(nested_one_of(12)), '{"type": "string", "maxLength": 1000000}'], ids=["oneOf", "maxLength"])
-def test_a_costly_schema_is_held_or_refused_within_the_limits(source):
+def test_a_costly_schema_is_held_or_refused_within_the_limits():
     async def use(compiler):
         try:
-            return (await compiler.constraint("schema", source)).held_bytes
+            return (await compiler.constraint("schema", '{"type": "string", "maxLength": 1000000}')).held_bytes
         except UsageError as error:
             assert error.diagnostics[0].code in ("E0605", "E0610")
 
@@ -239,6 +239,60 @@ def test_more_than_may_wait_are_told_to_come_again():
         assert (await compiler.constraint("regex", "a")).accepting, "a busy server remembers no refusal"
 
     compiling(use, seconds=60, workers=1, waiting=1)
+
+
+def test_one_client_does_not_hold_all_processes():
+    async def use(compiler):
+        asking = [asyncio.create_task(compiler.constraint("regex", f"{n}{HOSTILE}", "alice")) for n in range(4)]
+        await started(compiler, 1)
+        assert (await compiler.constraint("regex", "a", "bob")).accepting
+        assert compiler.compilations == 2 and not any(task.done() for task in asking)
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+    compiling(use, seconds=60)
+
+
+def test_a_process_that_was_killed_from_outside_says_nothing_of_its_constraint():
+    async def use(compiler):
+        asking = asyncio.create_task(compiler.constraint("regex", HOSTILE))
+        await started(compiler, 1)
+        os.kill(compiler.pids[0], signal.SIGKILL)
+        with pytest.raises(CompilerBusy, match="was killed"):
+            await asking
+        assert "0.5 s of processor time" in await refusal(compiler, "regex", HOSTILE)
+        assert compiler.compilations == 2
+
+    compiling(use, seconds=0.5)
+
+
+def test_what_no_token_spells_is_refused_and_remembered(monkeypatch):
+    async def use(compiler):
+        def new_constraint(built):
+            raise LmcError(Diagnostic("E0642", "the model's tokens cannot spell it", None))
+
+        monkeypatch.setattr(compiler._session, "new_constraint", new_constraint)
+        for _ in range(3):
+            with pytest.raises(LmcError, match="cannot spell"):
+                await compiler.constraint("regex", "a")
+        assert compiler.compilations == 1
+
+    compiling(use)
+
+
+def test_closing_ends_what_compiles_and_starts_nothing():
+    async def use(compiler):
+        asking = [asyncio.create_task(compiler.constraint("regex", f"{n}{HOSTILE}", str(n))) for n in range(3)]
+        await started(compiler, 2)
+        started_ones = []
+        new_process = compiler._new_process
+        compiler._new_process = lambda: started_ones.append(1) or new_process()
+        await compiler.close()
+        await asyncio.gather(*asking, return_exceptions=True)
+        assert compiler.pids == [] and not started_ones and not compiler._tasks
+
+    compiling(use, seconds=60)
 
 
 def test_others_generate_while_a_hostile_one_compiles():
