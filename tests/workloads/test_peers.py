@@ -262,12 +262,12 @@ def test_peers_need_a_model(capsys):
 def test_the_command_beside_a_peer(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(open_peers, "start_peer", lambda name, installed: Peer(name, command(), patience=120))
     out = tmp_path / "out.json"
-    words = ["bench", "workloads", "--peers", "llama", "--clients", "both", "--rows", "1", "--rounds", "1", "--only", "mmlu", "--only", "json_fields",
+    words = ["bench", "workloads", "--peers", "llama", "--clients", "both", "--rows", "1", "--rounds", "1", "--only", "mmlu", "--only", "json_object",
              "--out", str(out)]
     assert run_command(words) == 0
     data = json.loads(out.read_text())
     assert [(o["workload"], o["contender"]) for o in data["outcomes"]] == [
-        ("mmlu", "lmc"), ("mmlu", "llama"), ("json_fields", "lmc"), ("json_fields", "llama")]
+        ("mmlu", "lmc"), ("mmlu", "llama"), ("json_object", "lmc"), ("json_object", "llama")]
     for ours, theirs in (data["outcomes"][:2], data["outcomes"][2:]):
         assert theirs["asked"] == ours["asked"] and theirs["values"] == ours["values"]
     shown = capsys.readouterr().out
