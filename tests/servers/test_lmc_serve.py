@@ -58,17 +58,17 @@ def default_model(tmp_path_factory, model_folder):
         yield served
 
 
-def compare(name: str, backend: str, served, model: str, folder: Path, **local) -> None:
+def compare(name: str, backend: str, served, called: str, folder: Path, **local) -> None:
     path = greedy(name, folder)
     if backend == "openai" and name in WRAPPED:
-        assert run(path, **remote(backend, served, model))[0] != "None"
+        assert run(path, **remote(backend, served, called))[0] != "None"
         return
     if (name, backend) == ("classify", "openai"):
         # It chooses in raw text, where this interface gives no log-probabilities and takes no schema.
         with pytest.raises(LmcError, match="`select` in raw text"):
-            run(path, **remote(backend, served, model))
+            run(path, **remote(backend, served, called))
         return
-    assert run(path, **remote(backend, served, model)) == run(path, **local)
+    assert run(path, **remote(backend, served, called)) == run(path, **local)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
