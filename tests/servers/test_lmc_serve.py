@@ -15,11 +15,21 @@ from lmc.diagnostics import LmcError
 from tests.test_examples import CALLS, EXAMPLES, calc, search
 
 BACKENDS = ("openai", "vllm")
-#: Their values are no objects, so by OpenAI's interface the model writes them into one, `{"value": 7}`, which is another text.
-WRAPPED = ("tree", "vote")
+#: Their values are no objects (a union is none either), so by OpenAI's interface the model writes them into one, `{"value": 7}`, which is
+#: another text.
+WRAPPED = ("react", "tree", "vote")
 #: What CI runs on the default model; `LMC_ALL_EXAMPLES=1` runs them all, which takes minutes.
 REAL = [(name, backend) for name in sorted(CALLS) for backend in BACKENDS
-        if os.environ.get("LMC_ALL_EXAMPLES") or (name, backend) in {("react", "openai"), ("react", "vllm"), ("classify", "vllm")}]
+        if os.environ.get("LMC_ALL_EXAMPLES") or (name, backend) == ("react", "vllm")]
+TALK = """\
+def talk(topic: str) -> str:
+    system: "You are brief."
+    user: "Name one fact about ${topic}."
+    assistant: "Well: ${a := gen(max_tokens=8, stop="\\n")} and${b := gen(max_tokens=6)}"
+    user: "Why?"
+    assistant: c = gen(max_tokens=8)
+    return a + "|" + b + "|" + c
+"""
 
 
 def greedy(name: str, folder: Path) -> Path:
@@ -81,3 +91,13 @@ def test_an_example_on_the_stand_in_model(name, backend, stand_in, tmp_path):
 @pytest.mark.parametrize("name, backend", REAL)
 def test_an_example_on_the_default_model(name, backend, default_model, model_folder, tmp_path):
     compare(name, backend, default_model, model_folder.name, tmp_path, model=str(model_folder), deterministic=True)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_turns_and_begun_turns_on_the_default_model(backend, default_model, model_folder, tmp_path):
+    path = tmp_path / "talk.lmp"
+    path.write_text(TALK, encoding="utf-8")
+    with lmc.load(path, **remote(backend, default_model, model_folder.name)) as there, \
+            lmc.load(path, model=str(model_folder), deterministic=True) as here:
+        assert there.talk("tea") == here.talk("tea")
