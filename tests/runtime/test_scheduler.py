@@ -284,3 +284,18 @@ def test_a_thousand_waiting_requests_do_not_make_steps_slow():
         clock.submit(trunk[: rng.randrange(400)] + prompt(10 + i, 10), more=3)
     clock.run()
     assert len(clock.finished) == 1000 and clock.computed <= 400 + 1000 * (10 + 2 + 1)
+
+
+@pytest.mark.parametrize("slots, at_once", [(8192, 64), (640, 10), (40, 1)])
+def test_a_full_pool_makes_room_for_some_tokens_at_once(slots, at_once):
+    scheduler = Scheduler(slots, max_batch_tokens=slots)
+    first = Request(1, prompt(1, slots - 2), slots - 3, None)
+    scheduler.submit(first)
+    assert scheduler.plan() == [first]
+    scheduler.commit(first)
+    scheduler.release(first, slots - 2)
+    assert scheduler.pool.free_count == 2
+    second = Request(2, prompt(2, 3), 2, None)
+    scheduler.submit(second)
+    assert scheduler.plan() == [second] and second.planned == 3
+    assert scheduler.pool.free_count == 2 + max(at_once, 1) - 3
