@@ -47,11 +47,14 @@ def compiling(use: Callable[[ConstraintCompiler], Awaitable[object]], **limits) 
 
 
 def alive(pid: int) -> bool:
+    """Whether it runs; one that nobody has waited for yet does not."""
     try:
         os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
     except ProcessLookupError:
         return False
-    return not Path(f"/proc/{pid}/stat").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return not Path("/proc/self").exists()  # it ended just now, or the system has no such files
 
 
 async def refusal(compiler: ConstraintCompiler, kind: str, source: str) -> str:
@@ -99,7 +102,6 @@ def deep(depth: int) -> str:
     ("regex", "a(b", "E0601: this regex cannot be used"),
     ("regex", "(?=a)b", "E0601: this regex cannot be used: look-around"),
     ("regex", "((x{1,999}){1,999}){1,999}", "E0601: this regex cannot be used: the automaton"),
-    ("regex", "(a|b)*a(a|b){30}", "E06"),
     ("regex", "a" * (LONGEST["regex"] + 1), "E0610: this regex has 200,001 characters"),
     ("schema", "{", "E0605: this schema cannot be used: not JSON"),
     ("schema", '{"typ": "string"}', "E0605: this schema cannot be used: at `typ`"),
@@ -107,7 +109,7 @@ def deep(depth: int) -> str:
     ("schema", deep(5_000), "E0605: this schema cannot be used: the schema is nested too deeply"),
     ("schema", '{"type": "integer", "minimum": 5, "maximum": 3}', "E0605: this schema cannot be used: no value fulfils it"),
     ("schema", '{"x": "' + "y" * LONGEST["schema"] + '"}', "E0610: this schema has 4,000,009 characters"),
-], ids=["syntax", "dialect", "nested-counts", "states", "long-regex", "json", "keyword", "type", "deep", "empty", "long-schema"])
+], ids=["syntax", "dialect", "nested-counts", "long-regex", "json", "keyword", "type", "deep", "empty", "long-schema"])
 def test_each_bad_one_gets_its_own_error(kind, source, wanted):
     assert compiling(lambda compiler: refusal(compiler, kind, source), seconds=2).startswith(wanted)
 
@@ -119,7 +121,7 @@ def test_a_costly_schema_is_held_or_refused_within_the_limits():
         except UsageError as error:
             assert error.diagnostics[0].code in ("E0605", "E0610")
 
-    compiling(use, seconds=2)
+    compiling(use, seconds=1)
 
 
 def test_an_enum_of_8000_compiles_and_gives_only_what_is_listed():

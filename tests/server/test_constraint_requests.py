@@ -22,7 +22,7 @@ def with_schema(schema: object) -> dict:
 
 @pytest.fixture(scope="module")
 def served():
-    with running(compile=CompileLimits(seconds=1.0), max_body_bytes=8 << 20) as one:
+    with running(compile=CompileLimits(seconds=0.5), max_body_bytes=8 << 20) as one:
         yield one
 
 
@@ -63,14 +63,7 @@ def test_a_huge_schema_is_not_even_read(served):
     assert httpx.post(f"{served.url}/v1/chat/completions", content=chunks, headers={"content-type": "application/json"}).status_code == 413
 
 
-def test_an_enum_of_8000_gives_one_of_them(served):
-    names = [f"item-{number:04}" for number in range(8_000)]
-    with running(compile=CompileLimits(seconds=20.0)) as patient:
-        answer = patient.post("/v1/chat/completions", with_schema({"enum": names}))
-    assert json.loads(answer.json()["choices"][0]["message"]["content"]) in names
-
-
-def test_a_client_that_gives_up_ends_the_compilation(served):
+def test_a_client_that_gives_up_ends_the_compilation():
     with running(compile=CompileLimits(seconds=60.0)) as patient:
         compiler = patient.state.compiler
         body = json.dumps({**TURN, "regex": HOSTILE + "y"}).encode()
@@ -83,7 +76,7 @@ def test_a_client_that_gives_up_ends_the_compilation(served):
         assert patient.chat("Hi").choices[0].message.content
 
 
-def test_others_go_on_while_one_compiles(served):
+def test_others_go_on_while_one_compiles():
     """Steps are counted, not seconds: they are answered whole before the hostile one is."""
     with running(compile=CompileLimits(seconds=60.0)) as patient:
         gate = threading.Event()
@@ -97,9 +90,9 @@ def test_others_go_on_while_one_compiles(served):
         thread.start()
         wait_for(lambda: patient.state.compiler.compilations == 1, "nothing compiles")
         before = patient.session.stats.steps
-        for number in range(3):
+        for number in range(2):
             assert patient.complete("one two", max_tokens=40, extra_body={"ignore_eos": True}).usage.completion_tokens == 40
             assert json.loads(patient.post("/v1/chat/completions", with_schema({"type": "integer", "minimum": number})).json()
                               ["choices"][0]["message"]["content"]) >= number
-        assert patient.session.stats.steps >= before + 120 and not gate.is_set()
+        assert patient.session.stats.steps >= before + 80 and not gate.is_set()
     thread.join(20)

@@ -18,7 +18,7 @@ from lmc.server.program_files import load_programs
 from tests.server.offered import KINDS, written
 from tests.server.running import KEYS, keyed, running
 
-EXAMPLES = 12
+EXAMPLES = 8
 #: Of each request, so that it ends soon and says which model it wants.
 SMALL = {"model": "dry", "n": 2, "max_tokens": 12}
 
