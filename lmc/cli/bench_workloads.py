@@ -41,8 +41,8 @@ _CLIENTS = {"parallel": (Client.PARALLEL,), "sequential": (Client.SEQUENTIAL,), 
 @click.option("--rounds", type=click.IntRange(1), metavar="N", help="Of which the median counts. Default: 3 with peers, else 1.")
 @click.option("--peers", metavar="NAME,…", help="Engines to take turns with, of those that `make bench-peers` has installed.")
 @click.option("--clients", type=click.Choice(tuple(_CLIENTS)),
-              help="Whether peers get all calls of a program that can be made at once, or one at a time, or both in turn. Default: parallel, of "
-                   "`full` both.")
+              help="Whether peers get all calls of a program that can be made at once, or one at a time, or both in turn. "
+                   "Default: parallel, of `full` both.")
 @click.option("--environments", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="What `make bench-peers` made. Default: .bench-peers in the repository.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",

@@ -45,7 +45,10 @@ def opened_peers(names: Sequence[str], installed: Installed, setting: PeerSettin
 
 
 def read_spelling(model: str, cache: Path) -> tuple[Spelling, Path]:
-    """How prompts are made for the model, and the folder that holds its files.  Raises `UsageError` or `LmcError` naming what is missing."""
+    """How prompts are made for the model, and the folder that holds its files.
+
+    Raises `UsageError` or `LmcError` naming what is missing.
+    """
     from lmc.runtime.model.folder import read_json
     from lmc.runtime.open_tokenizer import model_folder, open_tokenizer
 

@@ -84,4 +84,5 @@ class Lmc:
         after = session.stats
         # The engine's counts and not the reports': what is computed for a fork, before any branch asks, belongs to no call.
         counted = Counted(after.prompt - before.prompt, after.steps - before.steps, peak_bytes())
-        return outcome_of(ran, workload, program.functions[workload.function], watched, counted, contender=self.name, precision=self.precision)
+        code = program.functions[workload.function]
+        return outcome_of(ran, workload, code, watched, counted, contender=self.name, precision=self.precision)

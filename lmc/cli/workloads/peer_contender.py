@@ -107,7 +107,8 @@ class PeerContender:
         ran = await run_program(machine, workload, rows, parallel=self.client is Client.PARALLEL)
         # A peer that has ended says so here, and not as the fault of every row.
         counted = _counted(before, await self.peer.stats(), self.peer.peak_bytes())
-        return outcome_of(ran, workload, program.functions[workload.function], watched, counted, contender=self.name, precision=self.precision)
+        code = program.functions[workload.function]
+        return outcome_of(ran, workload, code, watched, counted, contender=self.name, precision=self.precision)
 
 
 def _counted(before: PeerStats, after: PeerStats, peak: int) -> Counted:

@@ -49,7 +49,8 @@ def _line(outcome: Outcome, fastest: float | None, *, first: bool) -> str:
 
 def results_data(outcomes: Iterable[Outcome], rounds: Iterable[Outcome], setting: Mapping[str, Any]) -> dict[str, Any]:
     """outcomes: the medians, ours of each workload first; rounds: all runs; setting: what the numbers depend on, as JSON data"""
-    return {"machine": machine_data(), **setting, "outcomes": [_data(outcome) for outcome in outcomes], "rounds": [_data(outcome) for outcome in rounds]}
+    return {"machine": machine_data(), **setting, "outcomes": [_data(outcome) for outcome in outcomes],
+            "rounds": [_data(outcome) for outcome in rounds]}
 
 
 def processors() -> int:
