@@ -3,8 +3,7 @@
     steps     0 ──► 1 (gen) ──────────────► 3 return
               2 (gen, starts beside 1) ───►
 
-Inline steps run on the spot, others as tasks, lowest number first, so that requests reach the engine in program order.  One that
-asks the model while nothing else can go on is waited for without a task of its own.
+Inline steps run on the spot, others as tasks, lowest number first, so that requests reach the engine in program order.
 
 What a program shows is as if it ran in order.  Where a step fails, or leaves the block, those after it are cancelled and those
 before it run to their end; so the error reported is the first in program order, whatever came first in time.
@@ -79,13 +78,12 @@ class _BlockRun:
 
     async def run(self) -> Outcome:
         try:
-            while (alone := self._start_ready()) is not None or self.running:
-                if alone is not None:
-                    await self._run_alone(alone)
-                    continue
+            self._start_ready()
+            while self.running:
                 await self._wait()
                 for task in self._take_ended():
                     self._collect(task)
+                self._start_ready()
         finally:
             if self.running:
                 await self._cancel_all()
@@ -94,29 +92,16 @@ class _BlockRun:
         assert self.outcome is not None, "a block without a terminator"
         return self.outcome
 
-    def _start_ready(self) -> int | None:
-        """Start what can start, but the step that is returned: nothing runs beside it, and it needs no task."""
+    def _start_ready(self) -> None:
         while self.ready and self.ready[0] < self.limit:
             index = heapq.heappop(self.ready)
             step = self.plan.steps[index]
             if step.inline:
                 self._run_inline(index, step)
-            elif step.opcode.leaf and not self.running and not self.ready:
-                return index
             else:
                 task = asyncio.create_task(step.opcode.run(self.frame, step))
                 self.running[task] = index
                 task.add_done_callback(self._note_end)
-        return None
-
-    async def _run_alone(self, index: int) -> None:
-        step = self.plan.steps[index]
-        try:
-            outcome = await step.opcode.run(self.frame, step)
-        except Exception as error:
-            self._stop_at(index, error=error)
-        else:
-            self._finish(index, outcome)
 
     def _run_inline(self, index: int, step: Step) -> None:
         try:

@@ -23,13 +23,12 @@ from lmc.diagnostics import Inlined
 class Opcode:
     """What an opcode does: `run(frame, step) -> Outcome | None`, a coroutine function where `waits`.
 
-    `transparent` ones wait only if something in their blocks does; `leaf` ones run no blocks.
+    `transparent` ones wait only if something in their blocks does.
     """
 
     run: Callable[..., Any]
     waits: bool = False
     transparent: bool = False
-    leaf: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

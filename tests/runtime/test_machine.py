@@ -1,6 +1,5 @@
 """The machine on the stand-in model: order, overlap, errors, budgets, seeds, generation, choice, cancelling."""
 
-import asyncio
 import math
 import time
 
@@ -771,29 +770,3 @@ def chosen() -> str:
     # `run` waits until the engine is empty and fails if it never is.
     ended = run(program, dry_session(), name, budgets=budgets, cancel_after=0.3)
     assert ended.error == "cancelled" and time.monotonic() - start < 3
-
-
-def test_a_call_that_nothing_runs_beside_needs_no_task_and_can_be_cancelled(tmp_path, monkeypatch):
-    program = program_of('''
-        def f(long: bool) -> str:
-            user: "Hello."
-            assistant: a = gen(max_tokens=3, ignore_eos=True)
-            user: "And?"
-            assistant: b = gen(max_tokens=3, ignore_eos=True)
-            if long:
-                user: "More."
-                assistant: b = gen(max_tokens=5000, min_tokens=5000)
-            return b
-    ''', tmp_path, level=0)
-    made, create = [], asyncio.create_task
-
-    def counted(coroutine, **options):
-        made.append(coroutine.__qualname__)
-        return create(coroutine, **options)
-
-    monkeypatch.setattr(asyncio, "create_task", counted)
-    ended = run(program, dry_session(), "f", False)
-    assert ended.error is None and ended.report.calls == 2 and "gen" not in made
-    session = dry_session()
-    assert run(program, session, "f", True, cancel_after=0.3).error == "cancelled"
-    assert session.stats.used_slots == 0
