@@ -205,9 +205,7 @@ def test_programs_and_ids_do_the_same_work_on_the_real_model(model_folder):
     encode = load_tokenizer(model_folder).encode
     data = {
         "W1": {"prefix": encode("Q: Name a tree.\nA: An oak.\n"), "suffix": [encode("Q: Name a river.\nA:"), encode("Q: Name a bird.\nA:")], "new": 4},
-        "W3": {"prompts": [encode("The weather is")], "n": 2, "new": 3},
         "W4": {"prompts": [encode("A person as JSON:\n")], "regex": REGEX},
-        "W5": {"turns": [[encode("\nUser: Hello.\nBot:"), encode("\nUser: And then?\nBot:")]], "new": 4},
     }
     settings = {"model": "default", "cache": cache_folder(), "dry": False, "dtype": "float32", "kernels": "auto", "pool_tokens": 4096}
     own, programs = OwnEngine(settings), OwnPrograms(ROOT / "examples" / "peers", settings)
