@@ -159,9 +159,11 @@ def _end_with_parent():
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     if os.getpgrp() == os.getpid():
-        # Engines fork, so the end of a pipe would tell nothing: their children hold it open.
+        # Engines fork, so the end of a pipe would tell nothing: their children hold it open.  It is in a session of its own, so that it is
+        # awake while the engine is stopped.
         watch = "trap '' HUP INT TERM; while kill -0 $0 2>/dev/null; do sleep 2; done; kill -9 -$0"
-        subprocess.Popen(["sh", "-c", watch, str(os.getpid())], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.Popen(["sh", "-c", watch, str(os.getpid())], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                         start_new_session=True)
 
 
 class _Serving:
