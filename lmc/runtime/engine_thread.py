@@ -111,6 +111,9 @@ class EngineThread:
             with self._lock:
                 self._end = self._end or broken(error)
             self._fail_open(broken(error))
+        finally:
+            # Who is delivered to holds this object: weights and pool are not to wait for the collector, which does not see how large they are.
+            self._deliver = _to_nobody
 
     def _step(self) -> None:
         # A function of its own, so that a thread that waits holds no error, and through it the frames that it came by.
@@ -162,3 +165,7 @@ class EngineThread:
         if self._tickets:
             open_tickets, self._tickets = sorted(self._tickets), set()
             self._deliver([FailedEvent(ticket, error) for ticket in open_tickets])
+
+
+def _to_nobody(events: list[Event]) -> None:
+    """Behind the end nothing comes."""

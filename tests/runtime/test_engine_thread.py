@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import queue
 import threading
@@ -16,6 +17,7 @@ from lmc.runtime.dry import DryModel, dry_tokenizer
 from lmc.runtime.engine import Engine
 from lmc.runtime.engine_thread import EngineThread
 from lmc.runtime.request import DoneEvent, FailedEvent, GenerateRequest
+from tests.runtime.programs import dry_session
 
 
 class Inbox:
@@ -222,3 +224,18 @@ def test_a_thread_that_waits_holds_nothing_of_what_it_told():
         time.sleep(0.01)
     assert told[0]() is None
     thread.close()
+
+
+def test_a_closed_session_leaves_its_model_at_once():
+    """Weights and pool are large, and the collector, which is off here, counts objects and not bytes."""
+    session = dry_session(slots=512)
+    model = weakref.ref(session._engine._engine._model)
+    asyncio.run(session.generate(ask("Hello")))
+    gc.collect()
+    gc.disable()
+    try:
+        session.close()
+        del session
+        assert model() is None
+    finally:
+        gc.enable()
