@@ -45,10 +45,13 @@ def workloads_figure(data: Mapping[str, Any], path: Path) -> None:
     styles = _styles(engines)
     names = tuple(speeds)
     rows = [names[start:start + _IN_A_ROW] for start in range(0, len(names), _IN_A_ROW)]
-    figure = _figure(1.5 + 1.45 * max(map(len, rows), default=1), 0.9 + 2.7 * len(rows))
+    widest = max(map(len, rows), default=1)
+    figure = _figure(max(5.5, 1.5 + 1.45 * widest), 0.9 + 2.7 * len(rows))
     for number, row in enumerate(rows):
         axes = figure.add_subplot(len(rows), 1, number + 1)
         _bars(axes, [speeds[name] for name in row], row, engines, styles)
+        # Bars are as wide in the last row, which may have fewer workloads.
+        axes.set_xlim(-0.55, widest - 0.45)
     handles, labels = figure.axes[0].get_legend_handles_labels() if figure.axes else ((), ())
     figure.legend(handles, labels, loc="outside upper center", ncols=len(engines), frameon=False)
     _save(figure, path)
@@ -92,7 +95,6 @@ def _bars(axes: Axes, speeds: Sequence[Mapping[str, float]], names: Sequence[str
             if number == 0 and others:
                 axes.text(place, height + 0.02, f"{found[engine] / max(others):.1f}×", ha="center", va="bottom", fontsize=8, color=_INK)
     axes.set_xticks(range(len(names)), [name.replace("_", " ").replace(" of ", " of\n") for name in names], fontsize=8.5)
-    axes.set_xlim(-0.55, _IN_A_ROW - 0.45 if len(names) < _IN_A_ROW else len(names) - 0.45)
     axes.set_ylim(0, 1.15)
     axes.set_ylabel("programs/s, of the best", fontsize=9)
     _plain(axes, "y")
