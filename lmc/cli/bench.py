@@ -18,8 +18,9 @@ from lmc.cli.bench_regex import regex_table
 from lmc.cli.bench_tree import tree_command
 from lmc.cli.bench_workloads import workloads_command
 from lmc.cli.exits import OK
+from lmc.cli.machine import machine_data
 from lmc.cli.plots import ablation_figure, drawing_extra
-from lmc.cli.workloads.results import machine_data, write_json
+from lmc.cli.workloads.results import write_json
 
 
 @click.group("bench")

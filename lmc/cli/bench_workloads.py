@@ -19,13 +19,14 @@ import click
 
 from lmc.cli.bench_json import repository
 from lmc.cli.exits import FAILED, OK
+from lmc.cli.machine import processors
 from lmc.cli.peers.exchange import PeerSetting
 from lmc.cli.plots import drawing_extra, workloads_figure
 from lmc.cli.workloads.contender import Contender, Outcome
 from lmc.cli.workloads.data import Data
 from lmc.cli.workloads.own_run import Lmc
 from lmc.cli.workloads.peer_contender import Client, PeerContender
-from lmc.cli.workloads.results import HEAD, lines, processors, results_data, write_json
+from lmc.cli.workloads.results import HEAD, lines, results_data, write_json
 from lmc.cli.workloads.rounds import median, take_turns
 from lmc.cli.workloads.table import NAMES, WORKLOADS, Row, Workload
 from lmc.diagnostics import Diagnostic, UsageError

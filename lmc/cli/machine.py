@@ -15,11 +15,19 @@ _TELLING = ("avx2", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16",
 
 
 def machine_data() -> dict[str, Any]:
+    """What times depend on."""
+    from importlib.metadata import version
+
     info = _processor_info()
     return {"system": platform.platform(), "processor": info.get("model name") or platform.processor() or platform.machine(),
             "instructions": [name for name in _TELLING if name in info.get("flags", info.get("Features", "")).split()],
-            "cores": os.cpu_count(), "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "python": platform.python_version(),
-            "load": os.getloadavg()}
+            "cores": processors(), "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "python": platform.python_version(),
+            "lmc": version("lmc"), "load": os.getloadavg()}
+
+
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def machine_line() -> str:

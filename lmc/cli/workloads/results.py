@@ -9,13 +9,12 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from lmc.cli.machine import machine_data
 from lmc.cli.workloads.contender import Outcome
 from lmc.cli.workloads.equal_work import equal_work
 from lmc.diagnostics import Diagnostic, UsageError
@@ -53,19 +52,6 @@ def results_data(outcomes: Iterable[Outcome], rounds: Iterable[Outcome], setting
             "rounds": [_data(outcome) for outcome in rounds]}
 
 
-def processors() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def machine_data() -> dict[str, Any]:
-    """What times depend on."""
-    from importlib.metadata import version
-
-    return {"system": platform.platform(), "processor": _processor(), "processors": processors(), "python": platform.python_version(),
-            "lmc": version("lmc")}
-
-
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
     """Raises `UsageError` where the file cannot be written."""
     try:
@@ -78,14 +64,3 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
 def _data(outcome: Outcome) -> dict[str, Any]:
     return asdict(outcome) | {"hit_rate": outcome.hit_rate, "best_hit_rate": outcome.best_hit_rate,
                               "programs_per_second": outcome.programs_per_second}
-
-
-def _processor() -> str:
-    """Its name, as far as the system tells."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return platform.machine()
