@@ -88,7 +88,7 @@ def test_random_batches():
             keys_of_run=int(random.choice([16, 32, 64])), seed=seed)
 
 
-def test_exact_rows_do_not_depend_on_neighbours_and_chunks():
+def test_exact_rows_do_not_depend_on_neighbours_and_chunks(products_of_one_kind):
     """A token's bits are the same alone, among others, in one chunk and in several."""
     slots = Slots(5)
     whole = slots.row(0, 90)

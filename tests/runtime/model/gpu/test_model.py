@@ -58,7 +58,7 @@ def test_a_padded_step_gives_what_the_plain_model_gives(tmp_path):
     torch.testing.assert_close(model.forward(branches[:1]), plain.forward(branches[:1]), rtol=0, atol=1e-4)
 
 
-def test_deterministic_rows_have_their_own_bits(tmp_path):
+def test_deterministic_rows_have_their_own_bits(tmp_path, products_of_one_kind):
     model = on_gpu(tiny(tmp_path, "Qwen3")[1], deterministic=True)
     tokens, slots = ids(12), scattered(100)
     alone = model.forward([whole(tokens, slots[:12])])
