@@ -136,14 +136,15 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     def _pay_text(self, value: Any) -> None:
         # A list that holds one list many times is small until it is written out: each part is paid for before that.
-        self.budget.pay(1 + _size(value))
-        if isinstance(value, (list, tuple)):
-            for item in value:
-                self._pay_text(item)
-        elif isinstance(value, dict):
-            for key, item in value.items():
-                self._pay_text(key)
-                self._pay_text(item)
+        parts = [value]
+        while parts:
+            part = parts.pop()
+            self.budget.pay(1 + _size(part))
+            if isinstance(part, (list, tuple)):
+                parts += part
+            elif isinstance(part, dict):
+                parts += part.keys()
+                parts += part.values()
 
     def _metered(self, filter: Any) -> Any:
         # Jinja marks the filters that want the context or environment by attributes of the function: `wraps` keeps them.

@@ -28,12 +28,13 @@ class Own(Engine):
         return {"engine": "lmc itself", "precision": job["dtype"], "can": can}
 
     def start(self):
+        from lmc.embed import cache_folder
         from lmc.runtime.open_session import open_session
 
         if self.session is not None:
             self.before += self.session.stats.steps
             self.session.close()
-        self.session = open_session(model=self.job["model"], cache=Path(self.job["model"]), dry=not self.job["model"], dtype=self.job["dtype"])
+        self.session = open_session(model=self.job["model"], cache=cache_folder(), dry=not self.job["model"], dtype=self.job["dtype"])
 
     async def reset(self):
         self.start()
