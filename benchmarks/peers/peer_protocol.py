@@ -20,6 +20,7 @@ version, precision (of weights and products), `can`, and notes for people (block
 
     can     regex, schema   constrained text          seed     a request's own random numbers      stop      stop texts
             score           log-probabilities         ids      prompts go in as token ids (else as the text that they spell)
+            programs        its own programs of the small workloads; where that is all, it takes no `generate`
 
 **generate** may come at any time, also while others run.  `number` is the caller's and comes back.  ids: the prompt's tokens, control
 tokens included; max_tokens; and where they are not the default: temperature (0: the likeliest token), top_p (1), seed (none), stop (no
@@ -29,6 +30,10 @@ stop it is `stop`); computed and cached, the prompt's tokens that went through t
 engine does not say).
 
 **score**: number, ids, start.  `done`: logprobs, of `ids[start:]` each given all before it; computed, cached.
+
+**program**: number, name, rows.  The engine runs a program of its own language, `few_shot`, `tree`, `samples`, `extract`, `chat` or `judge`, once for
+each row, side by side; a row holds the arguments of the function of that name in `examples/peers`.  `done`: texts, everything that was
+generated; lengths, the tokens of each generation; prompt, the tokens of all their prompts; computed, cached.
 
 **cancel**: number.  Its request is given up; it may still be answered, and nobody waits for that.
 
@@ -76,6 +81,10 @@ class Engine:
         """Gives `logprobs`."""
         raise ValueError("this engine gives no log-probabilities of a prompt")
 
+    async def program(self, ask):
+        """Gives the fields of `done` for a program."""
+        raise ValueError("this engine has no language for programs")
+
     async def reset(self):
         """Empty the cache."""
         raise NotImplementedError
@@ -91,24 +100,41 @@ class Engine:
         for name in ("computed", "cached"):
             one, so_far = answer.get(name), getattr(self, name)
             setattr(self, name, None if one is None or so_far is None else so_far + one)
-        self.generated += len(answer.get("ids", ()))
+        self.generated += len(answer.get("ids", ())) + sum(answer.get("lengths", ()))
 
 
 class BatchEngine(Engine):
-    """An engine that computes a fixed batch at a time: requests that come together are one batch.  `run` is called in a thread."""
+    """An engine that computes a fixed batch at a time: what is asked for together is one batch, generations and scores apart.
+
+    `run` and `run_scores` are called in a thread, one at a time.
+    """
 
     def __init__(self):
         super().__init__()
-        self._waiting = []
+        self._waiting = {}
         self._running = None
 
+    def check(self, ask):
+        """Raises where a generation asks for what cannot be done: it is refused before it is in a batch with others."""
+
     def run(self, asks):
-        """Answers for the requests, in their order; an exception in the place of one that failed."""
+        """Answers for generations, in their order; an exception in the place of one that failed."""
         raise NotImplementedError
 
+    def run_scores(self, asks):
+        """The same for scores."""
+        raise ValueError("this engine gives no log-probabilities of a prompt")
+
     async def generate(self, ask):
+        self.check(ask)
+        return await self._in_batch(self.run, ask)
+
+    async def score(self, ask):
+        return await self._in_batch(self.run_scores, ask)
+
+    async def _in_batch(self, work, ask):
         done = asyncio.get_running_loop().create_future()
-        self._waiting.append((ask, done))
+        self._waiting.setdefault(work, []).append((ask, done))
         if self._running is None:
             self._running = asyncio.create_task(self._work_off())
         return await done
@@ -117,20 +143,17 @@ class BatchEngine(Engine):
         try:
             while self._waiting:
                 count = None
-                while count != len(self._waiting):
-                    count = len(self._waiting)
+                while count != (now := sum(map(len, self._waiting.values()))):
+                    count = now
                     await asyncio.sleep(_QUIET)
-                batch, self._waiting = self._waiting, []
-                await self._answer(batch)
+                waiting, self._waiting = self._waiting, {}
+                for work, batch in waiting.items():
+                    await self._answer(work, batch)
         finally:
             self._running = None
 
-    async def _answer(self, batch):
-        try:
-            answers = await asyncio.to_thread(self.run, [ask for ask, _ in batch])
-        except Exception as error:
-            traceback.print_exc()
-            answers = [error] * len(batch)
+    async def _answer(self, work, batch):
+        answers = await asyncio.to_thread(self._answers, work, [ask for ask, _ in batch])
         for (_, done), answer in zip(batch, answers):
             if done.done():
                 continue
@@ -138,6 +161,16 @@ class BatchEngine(Engine):
                 done.set_exception(answer)
             else:
                 done.set_result(answer)
+
+    def _answers(self, work, asks):
+        """Where a batch fails as a whole each request is tried alone, so that one of them fails no other."""
+        try:
+            return work(asks)
+        except Exception as error:
+            if len(asks) == 1:
+                return [error]
+            traceback.print_exc()
+            return [answer for ask in asks for answer in self._answers(work, [ask])]
 
 
 def serve(engine):
@@ -187,7 +220,7 @@ class _Serving:
 
     async def take(self, message):
         operation, number = message["op"], message.get("number")
-        if operation in ("generate", "score"):
+        if operation in ("generate", "score", "program"):
             task = self.tasks[number] = asyncio.create_task(self.answer(operation, message))
             task.add_done_callback(lambda _: self.tasks.pop(number, None))
         elif operation == "cancel":

@@ -2,8 +2,9 @@
 
     python fake_peer.py [WORD …]
 
-Words make it misbehave: `slow-open`, `dead-open`; `hang`, `die`, `babble` at a prompt that begins with 13; `batch` makes one batch of what
-comes together; `child` starts a process that sleeps; `no-ignore-eos` is an engine that cannot go on behind its end token.
+Words make it misbehave: `slow-open`, `dead-open`; `hang`, `die`, `babble` at a prompt that begins with 13; `batch` makes one batch of what comes
+together; `child` starts a process that sleeps; `no-ignore-eos` is an engine that cannot go on behind its end token; `programs`
+has programs of its own, `only-programs` nothing else.
 """
 
 import asyncio
@@ -73,7 +74,9 @@ class Fake(Engine, Opening):
     async def open(self, job):
         if "slow-open" in WORDS:
             await asyncio.sleep(600)
-        can = ["ids", "regex", "schema", "seed", "stop", "score"]
+        can = ["ids", "regex", "schema", "seed", "stop", "score"] + ["programs"] * ("programs" in WORDS)
+        if "only-programs" in WORDS:
+            can = ["programs"]
         return {"engine": "fake 1.0", "precision": job["dtype"], "can": can, **self.opened(job)}
 
     async def generate(self, ask):
@@ -99,12 +102,18 @@ class Fake(Engine, Opening):
         self.cache.seen.append(ask["ids"])
         return {"logprobs": [-float(token) for token in ask["ids"][ask["start"] :]], "computed": len(ask["ids"]) - cached, "cached": cached}
 
+    async def program(self, ask):
+        if not WORDS & {"programs", "only-programs"}:
+            return await super().program(ask)
+        texts = [f"{ask['name']} of {', '.join(sorted(row))}" for row in ask["rows"]]
+        return {"texts": texts, "lengths": [2] * len(texts), "prompt": 10 * len(texts), "computed": 4, "cached": 10 * len(texts) - 4}
+
     async def reset(self):
         self.cache = Cache()
 
 
 class FakeBatches(BatchEngine, Opening):
-    """`text` says how many were computed together."""
+    """`text` says how many were computed together; a token that there is not fails the batch that it is in."""
 
     def __init__(self):
         super().__init__()
@@ -113,14 +122,15 @@ class FakeBatches(BatchEngine, Opening):
     async def open(self, job):
         return {"engine": "fake batches 1.0", "precision": job["dtype"], "can": ["ids"], **self.opened(job)}
 
+    def check(self, ask):
+        if "regex" in ask:
+            raise ValueError("no constraints")
+
     def run(self, asks):
-        answers = []
-        for ask in asks:
-            try:
-                answers.append({**self.cache.answer(ask), "text": str(len(asks))})
-            except ValueError as error:
-                answers.append(error)
-        return answers
+        return [{**self.cache.answer(ask), "text": str(len(asks))} for ask in asks]
+
+    def run_scores(self, asks):
+        return [{"logprobs": [-float(len(asks))] * (len(ask["ids"]) - ask["start"]), "computed": 1, "cached": 0} for ask in asks]
 
     async def reset(self):
         self.cache = Cache()

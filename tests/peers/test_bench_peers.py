@@ -194,6 +194,36 @@ def test_a_peer_over_the_protocol(data, monkeypatch, capsys, tmp_path):
     assert bench_peers.WORKLOADS == tuple(dict.fromkeys(workload.key for workload in SMALL_WORKLOADS))
 
 
+def test_programs_of_a_peer():
+    """Beside its requests, or alone; each with a table line of its own, and without what it cannot be kept to."""
+    import asyncio
+
+    from lmc.cli.peers.exchange import PeerSetting
+    from lmc.cli.peers.peer_programs import peer_contestants
+    from lmc.cli.peers.process import Peer
+
+    class Bytes:
+        def decode_bytes(self, ids):
+            return bytes(ids)
+
+    for word, names in (("programs", ["fake", "fake programs"]), ("only-programs", ["fake"])):
+        peer = Peer("fake", [sys.executable, str(Path(__file__).with_name("fake_peer.py")), word], patience=20)
+        try:
+            asyncio.run(peer.open(PeerSetting("nowhere")))
+            found = peer_contestants([peer], Bytes())
+            assert [one.name for one in found] == names
+            programs = found[-1]
+            assert programs.cannot(BY_NAME["W1"]) is None and not programs.sequential
+            assert programs.cannot(BY_NAME["W7 prefill"]) == "there is no program of it"
+            without = "its programs have no regex"
+            assert programs.cannot(BY_NAME["W4"]) == (without if word == "only-programs" else None)
+            run = programs.run(BY_NAME["W6"], small_set(0)["W6"], parallel=True)
+            assert run.texts == ("judge of dimensions, essay, merge_tokens, tail, tokens",) * 2
+            assert (run.calls, run.prompt, run.output, run.computed, run.passes) == (2, 20, 4, 4, None) and run.seconds > 0
+        finally:
+            peer.close()
+
+
 @pytest.mark.model
 def test_programs_and_ids_do_the_same_work_on_the_real_model(model_folder):
     """What the ids of a question spell is tokenised to the same ids, so prompts and greedy texts are equal."""

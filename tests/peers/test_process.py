@@ -69,6 +69,20 @@ def test_options_reach_the_peer():
     assert score.logprobs == (-4.0, -5.0) and score.computed == 3
 
 
+def test_a_program_of_its_own():
+    async def work(peer):
+        ran = await peer.program("few_shot", [{"prefix": "a", "question": "b"}, {"prefix": "a", "question": "c"}])
+        return ran, await peer.stats(), peer.ready.takes_requests
+
+    ran, stats, takes_requests = with_peer(work, "programs")
+    assert ran.texts == ("few_shot of prefix, question",) * 2 and takes_requests
+    assert (ran.lengths, ran.prompt, ran.computed, ran.cached) == ((2, 2), 20, 4, 16)
+    assert (stats.computed, stats.cached, stats.generated) == (4, 16, 4)
+    assert not with_peer(work, "only-programs")[2]
+    with pytest.raises(PeerError, match="refused: ValueError: this engine has no language for programs"):
+        with_peer(work)
+
+
 def test_a_reset_empties_the_cache():
     async def work(peer):
         first = await peer.generate(PeerAsk((1, 2, 3), 1))
@@ -83,12 +97,24 @@ def test_requests_that_come_together_are_one_batch():
     async def work(peer):
         answers = await asyncio.gather(*(peer.generate(PeerAsk((9, token), 2)) for token in range(20)), return_exceptions=True)
         alone = await peer.generate(PeerAsk((9, 9), 2))
-        mixed = await asyncio.gather(*(peer.generate(PeerAsk((9, token), 2)) for token in (1, 1 << 21)), return_exceptions=True)
-        return answers, alone, mixed
+        scored = await asyncio.gather(peer.generate(PeerAsk((9, 9), 2)), *(peer.score((9, token), 1) for token in range(3)))
+        return answers, alone, scored
 
-    answers, alone, (good, bad) = with_peer(work, "batch")
+    answers, alone, (generated, *scores) = with_peer(work, "batch")
     assert {answer.text for answer in answers} == {"20"} and alone.text == "1"
-    assert good.text == "2" and "ValueError: no token 2097152" in str(bad), "one that fails fails alone"
+    assert generated.text == "1" and [score.logprobs for score in scores] == [(-3.0,)] * 3, "generations and scores are batches of their own"
+
+
+def test_a_request_that_is_refused_fails_no_other():
+    async def work(peer):
+        asks = [PeerAsk((9, 1), 2), PeerAsk((9, 2), 2), PeerAsk((9, 3), 2, regex="a")]
+        refused = await asyncio.gather(*map(peer.generate, asks), return_exceptions=True)
+        broken = await asyncio.gather(*map(peer.generate, [*asks[:2], PeerAsk((9, 1 << 21), 2)]), return_exceptions=True)
+        return refused, broken
+
+    (*good, bad), broken = with_peer(work, "batch")
+    assert "ValueError: no constraints" in str(bad) and [answer.text for answer in good] == ["2", "2"], "the others are a batch as ever"
+    assert "ValueError: no token 2097152" in str(broken[2]) and [answer.text for answer in broken[:2]] == ["1", "1"], "each is tried alone"
 
 
 def test_one_peer_serves_several_event_loops():

@@ -136,6 +136,16 @@ def test_a_sequential_client_is_left_out_where_it_would_be_the_same(peer):
     assert told == ["    own seq does not run mmlu: no two calls of a row stand side by side"]
 
 
+def test_a_peer_with_programs_of_its_own_language_only_is_left_out():
+    fake = Peer("fake", [sys.executable, str(ROOT / "tests" / "peers" / "fake_peer.py"), "only-programs"], patience=20)
+    try:
+        asyncio.run(open_peers._open(fake, PeerSetting(""), SPELLING))
+        assert contender(fake).cannot(BY_NAME["mmlu"]) == "it runs programs of its own language only"
+        assert asyncio.run(fake.stats()).generated == 0, "and is not warmed up by requests"
+    finally:
+        fake.close()
+
+
 def test_which_workloads_ask_for_several_things_at_once():
     from tests.test_cli_bench_workloads import SHAPES
 

@@ -3,7 +3,7 @@
     OwnEngine(settings).run(workload, data, parallel=True)      ->      Run(seconds=1.2, output=512, …)
 
 Ours opens the model anew for each run, so it begins with an empty cache and its peak of memory is its own; a peer stays open, because
-its start takes minutes, and every run gets data that it has not seen.
+its start takes minutes, and gets its cache emptied before each run.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ class PeerContestant:
         self.peer.resume()
 
     async def _run(self, workload: SmallWorkload, data: Mapping[str, Any], parallel: bool) -> Run:
+        # Another kind of client had the same prompts just now.
+        await self.peer.reset()
         await before_run(workload, data, self.peer.generate)
         self.peer.reset_peak()
         before = await self.peer.stats()

@@ -43,6 +43,11 @@ class PeerReady:
     can: frozenset[str]
     notes: tuple[str, ...] = ()
 
+    @property
+    def takes_requests(self) -> bool:
+        """Not so a peer that has nothing but programs of its own."""
+        return self.can != {"programs"}
+
 
 @dataclass(frozen=True, slots=True)
 class PeerAsk:
@@ -80,6 +85,18 @@ class PeerScore:
     """Natural logarithms, one for each token from `start` on."""
 
     logprobs: tuple[float, ...]
+    computed: int | None
+    cached: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PeerProgramRun:
+    """A program in the peer's own language, run for some rows.  texts: everything that was generated; lengths: tokens of each generation;
+    prompt: tokens of all their prompts; computed, cached: of those, None where the peer does not say."""
+
+    texts: tuple[str, ...]
+    lengths: tuple[int, ...]
+    prompt: int
     computed: int | None
     cached: int | None
 

@@ -27,7 +27,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from lmc.cli.peers.exchange import PeerAnswer, PeerAsk, PeerError, PeerReady, PeerScore, PeerSetting, PeerStats, setting_message
+from lmc.cli.peers.exchange import (
+    PeerAnswer,
+    PeerAsk,
+    PeerError,
+    PeerProgramRun,
+    PeerReady,
+    PeerScore,
+    PeerSetting,
+    PeerStats,
+    setting_message,
+)
 from lmc.cli.peers.session_processes import SessionProcesses
 
 #: Seconds without a word while an answer is due.  The first start of a peer compiles for minutes.
@@ -92,6 +102,11 @@ class Peer:
         """Log-probabilities of `ids[start:]`, each given all before it."""
         said = await self._numbered({"op": "score", "ids": list(ids), "start": start})
         return PeerScore(tuple(said["logprobs"]), said["computed"], said["cached"])
+
+    async def program(self, name: str, rows: Sequence[Mapping[str, Any]]) -> PeerProgramRun:
+        """Its own program of that name, once for each row, side by side.  rows: arguments of the function in `examples/peers`"""
+        said = await self._numbered({"op": "program", "name": name, "rows": [dict(row) for row in rows]})
+        return PeerProgramRun(tuple(said["texts"]), tuple(said["lengths"]), said["prompt"], said["computed"], said["cached"])
 
     async def reset(self) -> None:
         """Empty its cache; nothing may be under way."""

@@ -19,6 +19,9 @@ from lmc.cli.peers.process import Peer
 from lmc.cli.warm_up import WARM_UP_TOKENS, warm_up_prompt
 from lmc.cli.workloads.peer_contender import Spelling
 
+#: What is written in the warm-up where it must be held to something.
+_WORDS = "[a-z ]{1,40}"
+
 
 @contextmanager
 def opened_peers(names: Sequence[str], installed: Installed, setting: PeerSetting, spelling: Spelling,
@@ -60,6 +63,17 @@ def read_spelling(model: str, cache: Path) -> tuple[Spelling, Path]:
 async def _open(peer: Peer, setting: PeerSetting, spelling: Spelling) -> None:
     from lmc.runtime.context import Prompter
 
-    await peer.open(setting)
-    prompt = warm_up_prompt(Prompter(spelling.tokenizer, spelling.template))
-    await peer.generate(PeerAsk(prompt, WARM_UP_TOKENS, ignore_eos=True))
+    ready = await peer.open(setting)
+    if not ready.takes_requests:
+        return
+    await _warm_up(peer, warm_up_prompt(Prompter(spelling.tokenizer, spelling.template)))
+
+
+async def _warm_up(peer: Peer, prompt: tuple[int, ...]) -> None:
+    """Some cannot go on behind an end token, or write nothing that is not held to a regex."""
+    try:
+        await peer.generate(PeerAsk(prompt, WARM_UP_TOKENS, ignore_eos=True))
+    except PeerError:
+        if peer.ended or "regex" not in peer.ready.can:
+            raise
+        await peer.generate(PeerAsk(prompt, WARM_UP_TOKENS, regex=_WORDS))

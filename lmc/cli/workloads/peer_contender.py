@@ -68,6 +68,8 @@ class PeerContender:
 
         if self.peer.ended:
             return "its process has ended"
+        if not self.peer.ready.takes_requests:
+            return "it runs programs of its own language only"
         if self.client is Client.SEQUENTIAL and not workload.side_by_side:
             return "no two calls of a row stand side by side"
         program, can = load_program(self.programs / f"{workload.program}.lmp"), self.peer.ready.can
