@@ -38,15 +38,19 @@ class Guidance(BatchEngine):
                 answers.append(error)
         return answers
 
-    def one(self, ask):
+    def check(self, ask):
         if ask.get("ignore_eos"):
             raise ValueError("Guidance cannot go on behind an end token")
-        most = ask["max_tokens"]
+        if ask.get("top_p", 1) < 1:
+            raise ValueError("Guidance's `gen` draws from all tokens, and has no top_p")
+
+    def one(self, ask):
+        most, temperature = ask["max_tokens"], ask.get("temperature", 0.0)
         if ask.get("schema"):
-            wanted = self.guidance.json("value", schema=json.loads(ask["schema"]), max_tokens=most)
+            wanted = self.guidance.json("value", schema=json.loads(ask["schema"]), max_tokens=most, temperature=temperature)
         else:
             wanted = self.guidance.gen("value", regex=ask.get("regex"), max_tokens=most, stop=ask.get("stop") or None,
-                                       temperature=ask.get("temperature", 0.0))
+                                       temperature=temperature)
         text = (self.model + self.tokenizer.decode(ask["ids"]) + wanted)["value"]
         ids = self.tokenizer.encode(text, add_special_tokens=False)
         return {"ids": ids, "text": text, "finish": "length" if len(ids) >= most else "stop", "computed": None, "cached": None}

@@ -28,28 +28,40 @@ class Outlines(BatchEngine):
     async def reset(self):
         """It keeps nothing."""
 
+    def check(self, ask):
+        if not ask.get("regex") and not ask.get("schema"):
+            raise ValueError("Outlines is asked for constrained text only")
+        if ask.get("temperature") or ask.get("stop") or ask.get("ignore_eos"):
+            raise ValueError("this adapter takes the likeliest token, no stops, and ends where the text ends")
+
     def run(self, asks):
         groups = {}
         for place, ask in enumerate(asks):
-            if ask.get("temperature") or ask.get("stop"):
-                raise ValueError("this adapter takes the likeliest token, and no stops")
             groups.setdefault((ask.get("regex"), ask.get("schema"), ask["max_tokens"]), []).append(place)
         answers = [None] * len(asks)
-        for (regex, schema, most), places in groups.items():
-            prompts = [self.tokenizer.decode(asks[place]["ids"]) for place in places]
-            texts = self.generator(regex, schema).batch(prompts, max_new_tokens=most, do_sample=False)
-            for place, text in zip(places, texts):
-                ids = self.tokenizer.encode(text, add_special_tokens=False)
-                answers[place] = {"ids": ids, "text": text, "finish": "length" if len(ids) >= most else "stop",
-                                  "computed": len(asks[place]["ids"]), "cached": 0}
+        for constraint, places in groups.items():
+            try:
+                found = self.group([asks[place] for place in places], *constraint)
+            except Exception as error:
+                # Such as a regex that Outlines does not know.
+                found = [error] * len(places)
+            for place, answer in zip(places, found):
+                answers[place] = answer
         return answers
+
+    def group(self, asks, regex, schema, most):
+        prompts = [self.tokenizer.decode(ask["ids"]) for ask in asks]
+        texts = self.generator(regex, schema).batch(prompts, max_new_tokens=most, do_sample=False)
+        return [self.answer(ask, text, most) for ask, text in zip(asks, texts)]
+
+    def answer(self, ask, text, most):
+        ids = self.tokenizer.encode(text, add_special_tokens=False)
+        return {"ids": ids, "text": text, "finish": "length" if len(ids) >= most else "stop", "computed": len(ask["ids"]), "cached": 0}
 
     def generator(self, regex, schema):
         if (regex, schema) not in self.generators:
             from outlines.types import JsonSchema, Regex
 
-            if not regex and not schema:
-                raise ValueError("Outlines is asked for constrained text only")
             self.generators[regex, schema] = self.outlines.Generator(self.model, Regex(regex) if regex else JsonSchema(schema))
         return self.generators[regex, schema]
 

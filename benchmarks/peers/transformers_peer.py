@@ -5,7 +5,8 @@
     one batch                    [cache of A B C D] + x1 x2 / y1 y2 / z1, padded on the left, then token by token
 
 Every row's keys and values are kept after its last token (within `pool_bytes`, the oldest go first), so that a later turn or level goes
-on from them.  Greedy and sampled text; no constraints (that is Outlines' and Guidance's work).
+on from them.  Greedy and sampled text, and scores, whose options share their prompt in the same way; no constraints (that is Outlines'
+and Guidance's work).
 """
 
 import os
@@ -16,6 +17,8 @@ from peer_protocol import BatchEngine, serve
 MOST_ROWS = 32
 # Fewer shared tokens are not worth a forward pass of their own.
 LEAST_SHARED = 16
+# Instructions, examples, a question: prompts that share more levels are rare, and what was kept may be thrown out at once.
+MOST_LEVELS = 4
 
 
 class Kept:
@@ -46,25 +49,48 @@ class Transformers(BatchEngine):
     async def reset(self):
         self.kept = []
 
+    def check(self, ask):
+        if ask.get("regex") or ask.get("schema"):
+            raise ValueError("transformers has no constrained generation")
+
     def run(self, asks):
-        answers = []
-        for start in range(0, len(asks), MOST_ROWS):
-            answers += self.batch(asks[start : start + MOST_ROWS])
-        return answers
+        return in_batches(self.batch, asks)
+
+    def run_scores(self, asks):
+        return in_batches(self.score_batch, asks)
 
     def batch(self, asks):
-        for ask in asks:
-            if ask.get("regex") or ask.get("schema"):
-                raise ValueError("transformers has no constrained generation")
         with self.torch.inference_mode():
-            rows = [ask["ids"] for ask in asks]
-            before = [self.found(ids) for ids in rows]
-            computed = self.keep_shared(rows)
-            cache, mask, logits, lengths = self.extend(rows)
-            # What was computed once for several is counted once, with the first of them.
-            own = [len(ids) - len_before for ids, len_before in zip(rows, before)]
-            total = computed + sum(len(ids) - found for ids, found in zip(rows, lengths))
-            return self.decode(asks, cache, mask, logits, self.shares(own, total))
+            cache, mask, logits, computed = self.read([ask["ids"] for ask in asks], [1] * len(asks))
+            return self.decode(asks, cache, mask, logits[:, -1], computed)
+
+    def score_batch(self, asks):
+        # Nothing is asked of what comes after a last token.
+        rows = [ask["ids"][:-1] for ask in asks]
+        with self.torch.inference_mode():
+            _, _, logits, computed = self.read(rows, [max(1, len(ask["ids"]) - ask["start"]) for ask in asks])
+            return [self.scored(*one) for one in zip(asks, logits, computed)]
+
+    def scored(self, ask, logits, computed):
+        """logits: (columns, vocab); the last columns stand before the tokens that are scored."""
+        ids = self.torch.tensor(ask["ids"][ask["start"] :], dtype=self.torch.long)
+        found = logits[len(logits) - len(ids) :].float().log_softmax(-1).gather(1, ids[:, None])[:, 0]
+        return {"logprobs": found.tolist(), "computed": computed, "cached": len(ask["ids"]) - 1 - computed}
+
+    def read(self, rows, fresh):
+        """Prompts as a batch, what they share computed once; `fresh` is how many of each one's last tokens are computed in any case.
+
+        Gives the cache, the mask of its columns (rows, columns), logits of the last columns (rows, most of `fresh`, vocab), and how many
+        tokens were computed for each row.
+        """
+        heads = [ids[: len(ids) - count] for ids, count in zip(rows, fresh)]
+        before = [self.found(head) for head in heads]
+        computed = self.keep_shared(heads)
+        cache, mask, logits, lengths = self.extend(rows, heads, max(fresh))
+        # What was computed once for several is counted once, with the first of them.
+        own = [len(ids) - len_before for ids, len_before in zip(rows, before)]
+        total = computed + sum(len(ids) - found for ids, found in zip(rows, lengths))
+        return cache, mask, logits, self.shares(own, total)
 
     def shares(self, own, total):
         """What each row would have computed alone, cut so that the sum is what was computed."""
@@ -75,33 +101,39 @@ class Transformers(BatchEngine):
         parts[-1] += total
         return parts
 
-    def found(self, ids):
-        return max((common(ids[:-1], kept.ids) for kept in self.kept), default=0)
+    def found(self, head):
+        return max((common(head, kept.ids) for kept in self.kept), default=0)
 
-    def keep_shared(self, rows):
-        """Computes what rows share and nobody has, each such prefix once, in one batch; gives how many tokens that were."""
-        groups = {}
-        for ids in rows:
-            least = self.found(ids) + LEAST_SHARED
-            if len(ids) > least:
-                groups.setdefault(tuple(ids[:least]), []).append(ids[:-1])
-        shared = [group[0][: min(common(group[0], other) for other in group)] for group in groups.values() if len(group) > 1]
-        if not shared:
-            return 0
-        cache, mask, _, lengths = self.extend(shared)
-        for number, ids in enumerate(shared):
-            self.keep(ids, cache, mask, number)
-        return sum(len(ids) - found for ids, found in zip(shared, lengths))
+    def keep_shared(self, heads):
+        """Computes what prompts share and nobody has, each such prefix once; gives how many tokens that were.
 
-    def extend(self, rows):
-        """A batch on what is kept of each row.
+        Examples of all prompts come first, then what some of them share behind these: a batch for each level.
+        """
+        computed = 0
+        for _ in range(MOST_LEVELS):
+            groups = {}
+            for head in heads:
+                least = self.found(head) + LEAST_SHARED
+                if len(head) >= least:
+                    groups.setdefault(tuple(head[:least]), []).append(head)
+            shared = [group[0][: min(common(group[0], other) for other in group)] for group in groups.values() if len(group) > 1]
+            if not shared:
+                break
+            cache, mask, _, lengths = self.extend(shared, [ids[:-1] for ids in shared], 1)
+            for number, ids in enumerate(shared):
+                self.keep(ids, cache, mask, number)
+            computed += sum(len(ids) - found for ids, found in zip(shared, lengths))
+        return computed
 
-        Gives the cache, the mask of its columns (rows, columns), the last logits (rows, vocab), and how long a prefix of each row was
-        found.  Columns: what was kept, right-aligned; then what is new, right-aligned.
+    def extend(self, rows, heads, last):
+        """A batch on what is kept of each row's head.
+
+        Gives the cache, the mask of its columns (rows, columns), logits of the last columns (rows, last, vocab), and how long a prefix of
+        each row was found.  Columns: what was kept, right-aligned; then what is new, right-aligned.
         """
         torch = self.torch
-        best = [max(self.kept, key=lambda kept: common(ids[:-1], kept.ids), default=None) for ids in rows]
-        lengths = [0 if kept is None else common(ids[:-1], kept.ids) for ids, kept in zip(rows, best)]
+        best = [max(self.kept, key=lambda kept: common(head, kept.ids), default=None) for head in heads]
+        lengths = [0 if kept is None else common(head, kept.ids) for head, kept in zip(heads, best)]
         past, new = max(lengths), max(len(ids) - found for ids, found in zip(rows, lengths))
         mask = torch.zeros(len(rows), past + new, dtype=torch.long)
         ids_in = torch.zeros(len(rows), new, dtype=torch.long)
@@ -113,9 +145,9 @@ class Transformers(BatchEngine):
             ids_in[number, new - fresh :] = torch.tensor(ids[found:])
             positions[number, new - fresh :] = torch.arange(found, len(ids))
         cache = self.assembled(best, lengths, past)
-        out = self.model(ids_in, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        out = self.model(ids_in, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=last)
         self.passes += 1
-        return out.past_key_values, mask, out.logits[:, -1], lengths
+        return out.past_key_values, mask, out.logits, lengths
 
     def assembled(self, best, lengths, past):
         from transformers import DynamicCache
@@ -191,17 +223,9 @@ class Transformers(BatchEngine):
         while sum(kept.bytes for kept in self.kept) > self.room and len(self.kept) > 1:
             self.kept.pop(0)
 
-    async def score(self, ask):
-        import asyncio
 
-        return await asyncio.to_thread(self.score_now, ask)
-
-    def score_now(self, ask):
-        torch, ids, start = self.torch, ask["ids"], ask["start"]
-        with torch.inference_mode():
-            logits = self.model(torch.tensor([ids])).logits[0].float().log_softmax(-1)
-        self.passes += 1
-        return {"logprobs": [logits[place - 1, ids[place]].item() for place in range(start, len(ids))], "computed": len(ids), "cached": 0}
+def in_batches(batch, asks):
+    return [answer for start in range(0, len(asks), MOST_ROWS) for answer in batch(asks[start : start + MOST_ROWS])]
 
 
 def common(one, other):

@@ -105,17 +105,36 @@ def test_ends_stops_and_seeds(small_model):
              for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     with pytest.raises(ValueError, match="no constrained generation"):
-        engine.run([{"ids": PREFIX, "max_tokens": 6, "regex": "a"}])
+        asyncio.run(engine.generate({"ids": PREFIX, "max_tokens": 6, "regex": "a"}))
 
 
-def test_scores(small_model):
+def plain_scores(engine, ids: list[int], start: int) -> list[float]:
     import torch
 
-    engine = opened(small_model)
-    answer = asyncio.run(engine.score({"ids": PREFIX, "start": 30}))
     with torch.inference_mode():
-        logits = engine.model(torch.tensor([PREFIX])).logits[0].log_softmax(-1)
-    assert answer["logprobs"] == pytest.approx([logits[place - 1, PREFIX[place]].item() for place in range(30, len(PREFIX))], abs=1e-5)
+        logits = engine.model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    return [logits[place - 1, ids[place]].item() for place in range(start, len(ids))]
+
+
+def test_options_share_their_prompt(small_model):
+    """Two questions behind the same examples, three options each: examples once, each question once, each option by itself."""
+    engine = opened(small_model)
+    questions = [[*PREFIX, *(number % 50 + first for number in range(20))] for first in (60, 130)]
+    options = [[5], [6, 7, 8, 9], [6, 7]]
+    asks = [{"ids": [*question, *option], "start": len(question)} for question in questions for option in options]
+
+    async def all_at_once():
+        return await asyncio.gather(*map(engine.score, asks))
+
+    answers = asyncio.run(all_at_once())
+    for ask, answer in zip(asks, answers):
+        assert answer["logprobs"] == pytest.approx(plain_scores(engine, ask["ids"], ask["start"]), abs=1e-4)
+        # What comes after the last token is not asked for, so that one is not read.
+        assert answer["computed"] + answer["cached"] == len(ask["ids"]) - 1
+    # The last token of a question stands before the first of each option.
+    assert sum(answer["computed"] for answer in answers) == len(PREFIX) + 2 * 19 + 2 * sum(map(len, options))
+    (again,) = asyncio.run(all_at_once())[:1]
+    assert again["computed"] == 1 and again["logprobs"] == pytest.approx(answers[0]["logprobs"], abs=1e-4)
 
 
 def test_a_regex_as_a_grammar():
