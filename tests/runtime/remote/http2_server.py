@@ -11,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,8 @@ from typing import Any
 import trustme
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
+
+from tests.runtime.remote.server_thread import in_thread
 
 
 @dataclass
@@ -99,20 +100,16 @@ def http2_serving(reply: Reply, folder: Path, *, spoken: tuple[str, ...] = ("h2"
     config.graceful_timeout = 0.2
     # How long a connection stays on which an answer has broken off.
     config.keep_alive_timeout = 0.5
-    ready = threading.Event()
-    stop: list[Any] = []
-
-    async def main() -> None:
-        ended = asyncio.Event()
-        stop.extend([asyncio.get_running_loop(), ended])
-        ready.set()
-        await serve(server, config, shutdown_trigger=ended.wait, mode="asgi")
-
-    thread = threading.Thread(target=asyncio.run, args=(main(),))
-    thread.start()
-    ready.wait()
-    try:
+    with in_thread(_served(server, config)):
         yield server
+
+
+@asynccontextmanager
+async def _served(server: Http2Server, config: Config) -> AsyncIterator[None]:
+    ended = asyncio.Event()
+    serving = asyncio.create_task(serve(server, config, shutdown_trigger=ended.wait, mode="asgi"))
+    try:
+        yield
     finally:
-        stop[0].call_soon_threadsafe(stop[1].set)
-        thread.join()
+        ended.set()
+        await serving

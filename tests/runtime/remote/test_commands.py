@@ -1,11 +1,9 @@
 """Servers from the command line and from Python."""
 
-import asyncio
 import json
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +16,7 @@ from lmc.cli.opening import model_options
 from lmc.diagnostics import UsageError
 from tests.runtime.remote.fake_server import FakeServer, Script, Status, chat
 from tests.runtime.remote.remote_runs import program_at
+from tests.runtime.remote.server_thread import in_thread
 
 PROGRAM = """\
 type Fact:
@@ -38,23 +37,9 @@ ANSWER = '{"about": "tea", "sure": true}'
 @contextmanager
 def serving(script: Script) -> Iterator[FakeServer]:
     """A server in a thread of its own, as a real one is elsewhere."""
-    server, ready, stop = FakeServer(script), threading.Event(), None
-
-    async def main() -> None:
-        nonlocal stop
-        async with server:
-            stop = (asyncio.get_running_loop(), asyncio.Event())
-            ready.set()
-            await stop[1].wait()
-
-    thread = threading.Thread(target=asyncio.run, args=(main(),))
-    thread.start()
-    ready.wait()
-    try:
+    server = FakeServer(script)
+    with in_thread(server):
         yield server
-    finally:
-        stop[0].call_soon_threadsafe(stop[1].set)
-        thread.join()
 
 
 @pytest.fixture
