@@ -17,6 +17,7 @@ import click
 
 from lmc.cli.bench_json import repository
 from lmc.cli.exits import OK
+from lmc.cli.peer_options import installed_peers, peer_options
 from lmc.diagnostics import Diagnostic, UsageError
 
 if TYPE_CHECKING:
@@ -36,22 +37,17 @@ _CLIENTS = {"both": (True, False), "parallel": (True,), "sequential": (False,)}
 @click.option("--sets", "rounds", type=click.IntRange(1, 7), default=3, show_default=True, help="Rounds, each with data of its own.")
 @click.option("--data", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Default: ../shared/data/peer_workloads.json beside the repository.")
-@click.option("--environments", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="What `make bench-peers` made. Default: .bench-peers in the repository.")
-@click.option("--model", default="default", metavar="NAME", show_default=True, help="Short name, folder or hub id.")
-@click.option("--dry", is_flag=True, help="The stand-in model, and no peers.")
-@click.option("--dtype", type=click.Choice(("float32", "bfloat16")), default="bfloat16", show_default=True)
-@click.option("--kernels", default="auto", metavar="KIND", show_default=True, help="auto, native, native:LEVEL or torch.")
-@click.option("--threads", type=click.IntRange(1), metavar="N", help="Of peers. Default: the processors that this process may use.")
+@peer_options(dtype="bfloat16")
 @click.option("--pool-bytes", default="2GiB", metavar="SIZE", show_default=True, help="Keys and values of each engine.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="All numbers as JSON.")
 def peers_command(names: tuple[str, ...], peers: str | None, clients: str, rounds: int, data: Path | None, environments: Path | None,
                   model: str, dry: bool, dtype: str, kernels: str, threads: int | None, pool_bytes: str, out: Path | None) -> int:
     """Seven small workloads beside other engines, against the machine's roofline."""
-    from lmc.cli.machine import machine_data, machine_line
-    from lmc.cli.peers.contestants import OwnEngine, PeerContestant
+    from lmc.cli.machine import machine_data, machine_line, processors
+    from lmc.cli.peers.contestants import OwnEngine
     from lmc.cli.peers.exchange import PeerSetting
-    from lmc.cli.peers.known import Installed, chosen_peers
+    from lmc.cli.peers.known import chosen_peers
+    from lmc.cli.peers.peer_programs import peer_contestants
     from lmc.cli.peers.small_programs import OwnPrograms
     from lmc.cli.workloads.open_peers import opened_peers, read_spelling
     from lmc.cli.workloads.results import write_json
@@ -63,19 +59,18 @@ def peers_command(names: tuple[str, ...], peers: str | None, clients: str, round
     settings = {"model": model, "cache": cache_folder(), "dry": dry, "dtype": dtype, "kernels": kernels,
                 # Slots of the stand-in are a few bytes each.
                 "pool_bytes": None if dry else pool_bytes}
-    installed = Installed(environments or repository() / ".bench-peers", repository() / "benchmarks" / "peers")
+    installed = installed_peers(environments)
     chosen = () if dry or peers == "none" else chosen_peers(peers, installed)
     own: list[Contestant] = [OwnEngine(settings), OwnPrograms(repository() / "examples" / "peers", settings)]
-    threads = threads or len(os.sched_getaffinity(0))
     click.echo(machine_line())
     if dry:
         scores, floors = _compare(own, names or WORKLOADS, sets, rounds, clients, None)
     else:
         spelling, folder = read_spelling(model, cache_folder())
-        setting = PeerSetting(str(folder), dtype, threads, pool_size(size=pool_bytes).bytes)
+        setting = PeerSetting(str(folder), dtype, threads or processors(), pool_size(size=pool_bytes).bytes)
         roof = _measured_roof(folder, dtype)
         with opened_peers(chosen, installed, setting, spelling, click.echo) as opened:
-            scores, floors = _compare([*own, *map(PeerContestant, opened)], names or WORKLOADS, sets, rounds, clients, roof)
+            scores, floors = _compare([*own, *peer_contestants(opened, spelling.tokenizer)], names or WORKLOADS, sets, rounds, clients, roof)
     click.echo(f"{time.perf_counter() - started:.0f} seconds in all; {_load()}")
     if out is not None:
         from lmc.cli.peers.small_table import scores_data

@@ -20,6 +20,7 @@ import click
 from lmc.cli.bench_json import repository
 from lmc.cli.exits import FAILED, OK
 from lmc.cli.machine import processors
+from lmc.cli.peer_options import installed_peers, peer_options
 from lmc.cli.peers.exchange import PeerSetting
 from lmc.cli.plots import drawing_extra, workloads_figure
 from lmc.cli.workloads.contender import Contender, Outcome
@@ -44,17 +45,11 @@ _CLIENTS = {"parallel": (Client.PARALLEL,), "sequential": (Client.SEQUENTIAL,), 
 @click.option("--clients", type=click.Choice(tuple(_CLIENTS)),
               help="Whether peers get all calls of a program that can be made at once, or one at a time, or both in turn. "
                    "Default: parallel, of `full` both.")
-@click.option("--environments", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="What `make bench-peers` made. Default: .bench-peers in the repository.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="The shared test data. Default: the sample beside the programs.")
 @click.option("--programs", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Default: examples/workloads in the repository.")
-@click.option("--model", default="default", metavar="NAME", show_default=True, help="Short name, folder or hub id.")
-@click.option("--dry", is_flag=True, help="The stand-in model.")
-@click.option("--dtype", type=click.Choice(("float32", "bfloat16")), default="float32", show_default=True)
-@click.option("--kernels", default="auto", metavar="KIND", show_default=True, help="auto, native, native:LEVEL or torch.")
-@click.option("--threads", type=click.IntRange(1), metavar="N", help="Of peers. Default: the processors that this process may use.")
+@peer_options(dtype="float32")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="All numbers and results as JSON.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="The paper's figure of these numbers.")
 def workloads_command(**given: Any) -> int:
@@ -115,11 +110,10 @@ def _contenders(given: dict[str, Any], programs: Path, held: ExitStack) -> list[
         raise UsageError(Diagnostic("E0851", "peers need the files of a model, and the stand-in model has none", None,
                                     help="leave `--dry` or `--peers` out"))
     # Every command reads this file, and few need what runs processes.
-    from lmc.cli.peers.known import Installed, chosen_peers
+    from lmc.cli.peers.known import chosen_peers
     from lmc.cli.workloads.open_peers import opened_peers, read_spelling
 
-    root = repository()
-    installed = Installed(given["environments"] or root / ".bench-peers", root / "benchmarks" / "peers")
+    installed = installed_peers(given["environments"])
     names = chosen_peers(given["peers"], installed)
     spelling, folder = read_spelling(given["model"], settings["cache"])
     setting = PeerSetting(str(folder), given["dtype"], given["threads"] or processors())

@@ -16,6 +16,7 @@ from typing import Any
 
 from lmc.cli.peers.small_run import Run
 from lmc.cli.peers.small_turns import Score
+from lmc.cli.workloads.results import known
 
 HEAD = (f"{'workload':12}{'client':12}{'by':15}{'seconds':>9}{'tokens/s':>10}{'output':>8}{'prompt':>9}{'computed':>10}{'hit rate':>10}"
         f"{'passes':>8}{'MiB':>8}{'floor':>7}{'speed':>7}{'same text':>13}")
@@ -35,11 +36,11 @@ def lines(scores: Sequence[Score], own: str, floor: float | None, *, greedy: boo
         run = score.median
         compared = greedy and ours is not None and run is not ours and score.contestant != own
         yield (f"{score.workload if number == 0 else '':12}{'parallel' if score.parallel else 'sequential':12}{score.contestant:15}"
-               f"{run.seconds:9.2f}{_rate(run):10,.1f}{run.output:8,}{run.prompt:9,}{_known(run.computed, 10, ',')}"
-               f"{_known(run.hit_rate, 10, '.3f')}{_known(run.passes, 8, ',')}"
-               f"{_known(None if run.peak_bytes is None else run.peak_bytes / 2**20, 8, ',.0f')}"
-               f"{_known(None if floor is None else floor / run.seconds, 7, '.2f')}"
-               f"{_known(None if fastest is None else fastest / run.seconds, 7, '.2f')}"
+               f"{run.seconds:9.2f}{_rate(run):10,.1f}{run.output:8,}{run.prompt:9,}{known(run.computed, 10, ',')}"
+               f"{known(run.hit_rate, 10, '.3f')}{known(run.passes, 8, ',')}"
+               f"{known(None if run.peak_bytes is None else run.peak_bytes / 2**20, 8, ',.0f')}"
+               f"{known(None if floor is None else floor / run.seconds, 7, '.2f')}"
+               f"{known(None if fastest is None else fastest / run.seconds, 7, '.2f')}"
                f"{same_texts(score, scores, own) if compared else '':>13}").rstrip()
 
 
@@ -96,7 +97,3 @@ def scores_data(scores: Sequence[Score], floors: Mapping[str, float | None]) -> 
     return [{"workload": score.workload, "contestant": score.contestant, "precision": score.precision,
              "client": "parallel" if score.parallel else "sequential", "floor": floors[score.workload],
              "median_seconds": score.median.seconds, "runs": [asdict(run) for run in score.runs]} for score in scores]
-
-
-def _known(value: float | None, width: int, form: str) -> str:
-    return " " * width if value is None else f"{value:{width}{form}}"

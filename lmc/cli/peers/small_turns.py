@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from lmc.cli.peers.small_run import Contestant, Run
 from lmc.cli.peers.exchange import PeerError
 from lmc.cli.peers.small_workloads import SmallWorkload
+from lmc.cli.workloads.rounds import median
 
 #: All sets of `peer_workloads.json`, by their names.
 Sets = Mapping[str, Mapping[str, Any]]
@@ -30,10 +30,7 @@ class Score:
 
     @property
     def median(self) -> Run:
-        """The run in the middle, with the median of the seconds and the highest peak."""
-        middle = sorted(self.runs, key=lambda run: run.seconds)[(len(self.runs) - 1) // 2]
-        peaks = [run.peak_bytes for run in self.runs if run.peak_bytes is not None]
-        return replace(middle, seconds=statistics.median(run.seconds for run in self.runs), peak_bytes=max(peaks, default=None))
+        return median(self.runs)
 
 
 def take_turns(contestants: Sequence[Contestant], workload: SmallWorkload, sets: Sets, rounds: int, clients: Sequence[bool],

@@ -36,14 +36,16 @@ def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _line(outcome: Outcome, fastest: float | None, *, first: bool) -> str:
-    def known(value: float | None, width: int, form: str) -> str:
-        return " " * width if value is None else f"{value:{width}{form}}"
-
     return (f"{outcome.workload if first else '':23}{outcome.contender:17}{outcome.programs:6,}{outcome.seconds:10.2f}"
             f"{outcome.programs_per_second:9.2f}{outcome.calls:8,}{outcome.output:9,}{outcome.prompt:11,}{known(outcome.computed, 11, ',')}"
             f"{known(outcome.hit_rate, 10, '.3f')}{outcome.best_hit_rate:7.3f}{known(outcome.passes, 8, ',')}"
             f"{known(None if outcome.peak_bytes is None else outcome.peak_bytes / 2**20, 8, ',.0f')}"
             f"{known(None if fastest is None else fastest / max(outcome.seconds, 1e-9), 7, '.2f')}").rstrip()
+
+
+def known(value: float | None, width: int, form: str) -> str:
+    """A cell of a table; blank where nothing is known."""
+    return " " * width if value is None else f"{value:{width}{form}}"
 
 
 def results_data(outcomes: Iterable[Outcome], rounds: Iterable[Outcome], setting: Mapping[str, Any]) -> dict[str, Any]:

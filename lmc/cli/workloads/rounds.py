@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol, TypeVar
 
 from lmc.cli.peers.exchange import PeerError
 from lmc.cli.workloads.contender import Contender, Outcome
@@ -36,11 +37,24 @@ def take_turns(contenders: Sequence[Contender], workload: Workload, rows: Sequen
     return {name: found for name, found in outcomes.items() if found}
 
 
-def median(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcome whose time is in the middle, the lower one of two, with the median time and the highest peak of all."""
-    middle = sorted(outcomes, key=lambda outcome: outcome.seconds)[(len(outcomes) - 1) // 2]
-    peaks = [outcome.peak_bytes for outcome in outcomes if outcome.peak_bytes is not None]
-    return replace(middle, seconds=statistics.median(outcome.seconds for outcome in outcomes), peak_bytes=max(peaks, default=None))
+class Timed(Protocol):
+    """A dataclass with the wall-clock time of a run, and the most memory held in it."""
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def peak_bytes(self) -> int | None: ...
+
+
+_Run = TypeVar("_Run", bound=Timed)
+
+
+def median(runs: Sequence[_Run]) -> _Run:
+    """The run whose time is in the middle, the lower one of two, with the median time and the highest peak of all."""
+    middle = sorted(runs, key=lambda run: run.seconds)[(len(runs) - 1) // 2]
+    peaks = [run.peak_bytes for run in runs if run.peak_bytes is not None]
+    return replace(middle, seconds=statistics.median(run.seconds for run in runs), peak_bytes=max(peaks, default=None))
 
 
 def _takes_part(contender: Contender, workload: Workload, tell: Callable[[str], None]) -> bool:
