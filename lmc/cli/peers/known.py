@@ -14,7 +14,7 @@ from lmc.cli.peers.process import PATIENCE, Peer
 from lmc.diagnostics import Diagnostic, UsageError
 
 #: In the order in which they are run.
-PEERS = ("vllm", "llama", "sglang", "sglang_frontend", "transformers", "outlines", "guidance")
+PEERS = ("vllm", "llama", "sglang", "sglang_frontend", "transformers", "outlines", "guidance", "lmql")
 
 
 @dataclass(frozen=True, slots=True)
