@@ -82,6 +82,8 @@ class Fake(Engine, Opening):
     async def generate(self, ask):
         if ask["ids"][0] == UNLUCKY:
             await self.misbehave()
+        if "no-ignore-eos" in WORDS and ask.get("ignore_eos"):
+            raise ValueError("its end token is the end")
         self.passes += ask["max_tokens"]
         return self.cache.answer(ask)
 

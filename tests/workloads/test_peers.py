@@ -261,6 +261,16 @@ def test_peers_are_opened_once_and_told(monkeypatch):
     assert told[1].startswith("llama: fake 1.0, float32, ready after ")
 
 
+def test_a_peer_that_cannot_go_on_behind_an_end_is_warmed_up_all_the_same(monkeypatch):
+    fake = [sys.executable, str(ROOT / "tests" / "peers" / "fake_peer.py"), "no-ignore-eos"]
+    monkeypatch.setattr(open_peers, "start_peer", lambda name, installed: Peer(name, fake, patience=60))
+    told = []
+    with open_peers.opened_peers(("guidance",), None, PeerSetting("", "float32"), SPELLING, told.append) as (peer,):
+        peer.resume()
+        assert asyncio.run(peer.stats()).generated > 0
+    assert told[0].startswith("guidance: fake 1.0, float32, ready after ")
+
+
 def test_peers_need_a_model(capsys):
     assert run_command(["bench", "workloads", "--dry", "--peers", "vllm"]) == 2
     assert "peers need the files of a model" in capsys.readouterr().err
