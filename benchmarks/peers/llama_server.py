@@ -27,6 +27,7 @@ def main():
     params.hostnames, params.port = [given.host], given.port
     params.n_parallel, params.n_ctx, params.kv_unified = given.parallel, given.ctx_size, given.kv_unified
     params.cpuparams.n_threads, params.cpuparams_batch.n_threads = given.threads, given.threads_batch or given.threads
+    params.sampling.ignore_eos, params.sampling.top_k, params.sampling.min_p = given.ignore_eos, given.top_k, given.min_p
     params.endpoint_slots, params.ui, params.offline = given.slots, False, given.offline
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -45,7 +46,9 @@ def options():
     parser.add_argument("--ctx-size", "-c", type=int, default=0)
     parser.add_argument("--threads", "-t", type=int, default=1)
     parser.add_argument("--threads-batch", "-tb", type=int)
-    for flag in ("--kv-unified", "--no-webui", "--slots", "--offline"):
+    parser.add_argument("--top-k", type=int, default=40)
+    parser.add_argument("--min-p", type=float, default=0.05)
+    for flag in ("--kv-unified", "--no-webui", "--slots", "--offline", "--ignore-eos"):
         parser.add_argument(flag, action="store_true")
     return parser.parse_args()
 

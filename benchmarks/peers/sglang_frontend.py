@@ -1,6 +1,6 @@
 """Runs programs of SGLang's frontend language against a server, and counts what they ask it for.
 
-    frontend = Frontend(lambda: runtime_backend("http://127.0.0.1:30000", calls))
+    frontend = Frontend(lambda calls: runtime_backend("http://127.0.0.1:30000", calls))
     await frontend.run("few_shot", rows)        {"texts": […], "lengths": [16, …], "prompt": 20480, "computed": 1848, "cached": 18632}
 
 An operation that fails ends a thread of the interpreter, and what waits for it may wait for ever: the first failure of a request ends the
@@ -9,17 +9,24 @@ run here, and what hangs is left to the end of the process.
 
 import asyncio
 import threading
+from concurrent.futures import Future
+from importlib import import_module
 
 # Seconds that a program has to end by itself after one of its requests has failed.
 _LAST_WORDS = 5
 
 
 class Calls:
-    """What one run asks for.  Requests come from many threads."""
+    """What a run asks for.  Requests come from many threads."""
 
     def __init__(self):
-        self.lock, self.failed = threading.Lock(), None
+        self.lock = threading.Lock()
+        self.begin()
+
+    def begin(self):
+        """A run begins."""
         self.lengths, self.prompt, self.computed, self.cached = [], 0, 0, 0
+        self.failed = Future()
 
     def count(self, written, prompt, cached):
         """written: tokens generated, None where the request only brings a prefix into the cache; cached: None where it is not known"""
@@ -46,43 +53,56 @@ class Calls:
 
     def fail(self, error):
         with self.lock:
-            if self.failed is not None and not self.failed.done():
+            if not self.failed.done():
                 self.failed.set_exception(error)
 
 
 class Frontend:
-    """backend: a coroutine-free function that makes a backend of the frontend which tells `Calls` what it asks for"""
+    """make: gives a backend of the frontend, which tells the `Calls` that it gets what it asks for"""
 
-    def __init__(self, backend):
-        self.backend, self.turn = backend, asyncio.Lock()
+    def __init__(self, make):
+        self.make, self.turn = make, asyncio.Lock()
+        self.calls = self.backend = None
+
+    async def load(self):
+        """Import the frontend, which takes seconds, and make the backend."""
+        await asyncio.to_thread(import_module, "sglang_programs")
+        self.calls = Calls()
+        self.backend = await asyncio.to_thread(self.make, self.calls)
+
+    def regex(self):
+        """Of the program `extract`."""
+        return import_module("sglang_programs").PERSON
 
     async def run(self, name, rows):
         """The fields of `done` for the program."""
         async with self.turn:
+            if self.backend is None:
+                await self.load()
             return await self._run(name, rows)
 
     async def _run(self, name, rows):
-        from concurrent.futures import Future
-
-        calls, ended = Calls(), Future()
-        calls.failed = Future()
-        threading.Thread(target=work, args=(self.backend, calls, name, rows, ended), daemon=True).start()
+        calls, ended = self.calls, Future()
+        calls.begin()
+        threading.Thread(target=work, args=(self.backend, name, rows, ended), daemon=True).start()
         running, failed = asyncio.wrap_future(ended), asyncio.wrap_future(calls.failed)
         await asyncio.wait([running, failed], return_when=asyncio.FIRST_COMPLETED)
         if failed.done():
+            # What is left behind must not count for another run.
+            self.backend = None
             await asyncio.wait([running], timeout=_LAST_WORDS)
-            # Both are asked for their errors, or Python complains that nobody did.
             if running.done():
+                # Python complains of an error that nobody has asked for.
                 running.exception()
             raise failed.exception()
         texts = running.result()
         return {"texts": texts, "lengths": calls.lengths, "prompt": calls.prompt, "computed": calls.computed, "cached": calls.cached}
 
 
-def work(backend, calls, name, rows, ended):
+def work(backend, name, rows, ended):
     """In a thread: the interpreter blocks."""
     try:
-        ended.set_result(texts_of(backend(calls), name, rows))
+        ended.set_result(texts_of(backend, name, rows))
     except BaseException as error:
         ended.set_exception(error)
 

@@ -27,6 +27,7 @@ class SglangFrontend(Engine):
         self.server, context = llama_server(job, *FOR_ALL, environment=folder)
         await self.server.start()
         self.frontend = Frontend(lambda calls: openai_backend(f"http://127.0.0.1:{self.server.port}", calls))
+        await self.frontend.load()
         return {"engine": f"SGLang {importlib.metadata.version('sglang')}'s frontend on llama.cpp {version(folder)}",
                 "precision": job["dtype"], "can": ["programs"],
                 "notes": [f"server with {slots(job)} slots and a unified cache of {context:,} tokens in float16, asked over its completions; "
@@ -41,8 +42,10 @@ class SglangFrontend(Engine):
         return await self.frontend.run(ask["name"], ask["rows"])
 
     async def reset(self):
+        # As with `llama`; the connections to the server that was are closed.
         self.server.stop()
         await self.server.start()
+        await self.frontend.load()
 
     async def close(self):
         if hasattr(self, "server"):

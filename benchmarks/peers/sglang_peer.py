@@ -21,14 +21,16 @@ NUMBER_BYTES = {"float32": 4, "bfloat16": 2}
 class Sglang(Engine):
     async def open(self, job):
         os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
-        port, self.regexes = free_port(), set()
-        self.tokens = job["pool_bytes"] // kv_bytes(job["model"], NUMBER_BYTES[job["dtype"]])
-        self.server = LoopbackServer("SGLang's server", command(job, port, self.tokens), port, environment=environment(job), start=START)
+        # Those that were asked for.
+        self.constraints = set()
+        port, tokens = free_port(), job["pool_bytes"] // kv_bytes(job["model"], NUMBER_BYTES[job["dtype"]])
+        self.server = LoopbackServer("SGLang's server", command(job, port, tokens), port, environment=environment(job), start=START)
         await self.server.start()
         self.frontend = Frontend(lambda calls: runtime_backend(f"http://127.0.0.1:{port}", calls))
+        await self.frontend.load()
         return {"engine": f"SGLang {importlib.metadata.version('sglang')}", "precision": job["dtype"],
                 "can": ["ids", "regex", "schema", "stop", "score", "programs"],
-                "notes": [f"server with torch's own attention and a radix cache of {self.tokens:,} tokens", "no seeds",
+                "notes": [f"server with torch's own attention and a radix cache of {tokens:,} tokens", "no seeds",
                           "log-probabilities of prompts pass the cache by from where they begin"]}
 
     async def generate(self, ask):
@@ -36,8 +38,10 @@ class Sglang(Engine):
                     "stop": ask.get("stop") or None, "ignore_eos": ask.get("ignore_eos", False)}
         if ask.get("regex"):
             settings["regex"] = ask["regex"]
+            self.constraints.add(("regex", ask["regex"]))
         elif ask.get("schema"):
             settings["json_schema"] = ask["schema"]
+            self.constraints.add(("json_schema", ask["schema"]))
         said = await self.server.call("POST", "/generate", {"input_ids": ask["ids"], "sampling_params": settings})
         told = said["meta_info"]
         reason = told["finish_reason"]
@@ -61,10 +65,15 @@ class Sglang(Engine):
         return {"logprobs": [logprob for logprob, _, _ in found], **prompt_tokens(told)}
 
     async def program(self, ask):
+        if ask["name"] == "extract":
+            self.constraints.add(("regex", self.frontend.regex()))
         return await self.frontend.run(ask["name"], ask["rows"])
 
     async def reset(self):
         await self.server.call("POST", "/flush_cache")
+        # Its compiled grammars went, too; other engines keep theirs.
+        for kind, text in self.constraints:
+            await self.server.call("POST", "/generate", {"input_ids": [17], "sampling_params": {"max_new_tokens": 1, kind: text}})
 
     async def close(self):
         if hasattr(self, "server"):
