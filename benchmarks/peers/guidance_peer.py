@@ -21,6 +21,8 @@ class Guidance(BatchEngine):
         transformers.logging.set_verbosity_error()
         self.guidance = guidance
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(job["model"])
+        # Else a begin token is put before each prompt that has none.
+        self.tokenizer.bos_token = None
         model = transformers.AutoModelForCausalLM.from_pretrained(job["model"], torch_dtype=getattr(torch, job["dtype"])).eval()
         self.model = guidance.models.Transformers(model, self.tokenizer, echo=False)
         return {"engine": f"Guidance {guidance.__version__} on transformers {transformers.__version__}", "precision": job["dtype"],

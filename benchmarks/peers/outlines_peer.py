@@ -20,6 +20,8 @@ class Outlines(BatchEngine):
         transformers.logging.set_verbosity_error()
         self.outlines = outlines
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(job["model"], padding_side="left")
+        # Else each prompt is put into the template as a message of a user.
+        self.tokenizer.chat_template = None
         model = transformers.AutoModelForCausalLM.from_pretrained(job["model"], dtype=getattr(torch, job["dtype"])).eval()
         self.model, self.generators = outlines.from_transformers(model, self.tokenizer), {}
         return {"engine": f"Outlines {version('outlines')} on transformers {transformers.__version__}", "precision": job["dtype"],
