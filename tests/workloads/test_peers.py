@@ -213,6 +213,9 @@ def test_the_table_compares_with_the_fastest_peer(peer):
                                                                                           computed=None, peak_bytes=None)]))
     assert [line.split()[-1] for line in table[:3]] == ["2.00", "1.00", "0.50"] and max(map(len, table[:3])) == len(HEAD)
     assert table[3] == "    own: 2 of 2 prompts and 2 of 2 results as lmc's, 2 tokens for 2"
+    refusing = replace(theirs, contender="outlines", seconds=0.01, failed=2)
+    ours, theirs, refused, *_ = lines([replace(ours, seconds=2.0), replace(theirs, seconds=4.0), refusing])
+    assert [line.split()[-1] for line in (ours, theirs, refused)] == ["2.00", "1.00", "0.00"], "one that fails at once is not the fastest"
 
 
 class TestTaken:

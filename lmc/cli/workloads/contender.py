@@ -61,7 +61,8 @@ class Outcome:
 
     @property
     def programs_per_second(self) -> float:
-        return self.programs / max(self.seconds, 1e-9)
+        """Of those that did not fail: an engine that refuses everything is not fast."""
+        return (self.programs - self.failed) / max(self.seconds, 1e-9)
 
 
 class Contender(Protocol):

@@ -26,7 +26,7 @@ HEAD = (f"{'workload':23}{'by':17}{'rows':>6}{'seconds':>10}{'rows/s':>9}{'calls
 def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """The lines of the table for one workload, ours first, and one for each thing that went wrong or differs in it."""
     own, *others = outcomes
-    fastest = min((outcome.seconds for outcome in others), default=None)
+    fastest = max((outcome.programs_per_second for outcome in others), default=0.0)
     for outcome in outcomes:
         yield _line(outcome, fastest, first=outcome is own)
         if outcome.failed:
@@ -35,12 +35,12 @@ def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield from (f"    {equal_work(outcome, own).text(outcome.contender, own.contender)}" for outcome in others)
 
 
-def _line(outcome: Outcome, fastest: float | None, *, first: bool) -> str:
+def _line(outcome: Outcome, fastest: float, *, first: bool) -> str:
     return (f"{outcome.workload if first else '':23}{outcome.contender:17}{outcome.programs:6,}{outcome.seconds:10.2f}"
             f"{outcome.programs_per_second:9.2f}{outcome.calls:8,}{outcome.output:9,}{outcome.prompt:11,}{known(outcome.computed, 11, ',')}"
             f"{known(outcome.hit_rate, 10, '.3f')}{outcome.best_hit_rate:7.3f}{known(outcome.passes, 8, ',')}"
             f"{known(None if outcome.peak_bytes is None else outcome.peak_bytes / 2**20, 8, ',.0f')}"
-            f"{known(None if fastest is None else fastest / max(outcome.seconds, 1e-9), 7, '.2f')}").rstrip()
+            f"{known(outcome.programs_per_second / fastest if fastest else None, 7, '.2f')}").rstrip()
 
 
 def known(value: float | None, width: int, form: str) -> str:
