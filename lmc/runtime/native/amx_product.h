@@ -25,10 +25,19 @@ static void configure_tiles(int64_t first_rows, int64_t second_rows) {
     _tile_loadconfig(&config);
 }
 
+/* The sums of a tile, its number a constant: from zero, or from what y holds. */
+#define AMX_BEGIN(tile, y) \
+    if (add) _tile_loadd(tile, y, y_stride * 4); \
+    else _tile_zero(tile)
+
 /* Up to 32 rows over two blocks. */
-ALWAYS void amx_two_by_two(const uint32_t *x, int64_t x_stride, const uint32_t *packed, int64_t words, float *y, int64_t y_stride) {
+ALWAYS void amx_two_by_two(const uint32_t *x, int64_t x_stride, const uint32_t *packed, int64_t words, float *y, int64_t y_stride,
+                           int64_t add) {
     int64_t block = words * LMC_LANES;
-    _tile_zero(0); _tile_zero(1); _tile_zero(2); _tile_zero(3);
+    AMX_BEGIN(0, y);
+    AMX_BEGIN(1, y + LMC_LANES);
+    AMX_BEGIN(2, y + 16 * y_stride);
+    AMX_BEGIN(3, y + 16 * y_stride + LMC_LANES);
     for (int64_t word = 0; word < words; word += TILE_WORDS) {
         _tile_loadd(6, packed + word * LMC_LANES, 64);
         _tile_loadd(4, x + word, x_stride * 4);
@@ -46,9 +55,13 @@ ALWAYS void amx_two_by_two(const uint32_t *x, int64_t x_stride, const uint32_t *
 }
 
 /* Up to 16 rows over four blocks. */
-ALWAYS void amx_one_by_four(const uint32_t *x, int64_t x_stride, const uint32_t *packed, int64_t words, float *y, int64_t y_stride) {
+ALWAYS void amx_one_by_four(const uint32_t *x, int64_t x_stride, const uint32_t *packed, int64_t words, float *y, int64_t y_stride,
+                            int64_t add) {
     int64_t block = words * LMC_LANES;
-    _tile_zero(0); _tile_zero(1); _tile_zero(2); _tile_zero(3);
+    AMX_BEGIN(0, y);
+    AMX_BEGIN(1, y + LMC_LANES);
+    AMX_BEGIN(2, y + 2 * LMC_LANES);
+    AMX_BEGIN(3, y + 3 * LMC_LANES);
     for (int64_t word = 0; word < words; word += TILE_WORDS) {
         const uint32_t *w = packed + word * LMC_LANES;
         _tile_loadd(4, x + word, x_stride * 4);
@@ -68,8 +81,9 @@ ALWAYS void amx_one_by_four(const uint32_t *x, int64_t x_stride, const uint32_t 
 }
 
 /* Up to 16 rows over one block. */
-ALWAYS void amx_one_by_one(const uint32_t *x, int64_t x_stride, const uint32_t *packed, int64_t words, float *y, int64_t y_stride) {
-    _tile_zero(0);
+ALWAYS void amx_one_by_one(const uint32_t *x, int64_t x_stride, const uint32_t *packed, int64_t words, float *y, int64_t y_stride,
+                           int64_t add) {
+    AMX_BEGIN(0, y);
     for (int64_t word = 0; word < words; word += TILE_WORDS) {
         _tile_loadd(4, x + word, x_stride * 4);
         _tile_loadd(6, packed + word * LMC_LANES, 64);
@@ -79,34 +93,34 @@ ALWAYS void amx_one_by_one(const uint32_t *x, int64_t x_stride, const uint32_t *
 }
 
 static void product_amx_rows(const uint32_t *x, int64_t x_stride, int64_t rows, const uint32_t *packed, int64_t words, int64_t blocks,
-                             float *y, int64_t y_stride) {
+                             float *y, int64_t y_stride, int64_t add) {
     int64_t block = 0, size = words * LMC_LANES;
     if (rows > 16) {
         configure_tiles(16, rows - 16);
         for (; block + 2 <= blocks; block += 2)
-            amx_two_by_two(x, x_stride, packed + block * size, words, y + block * LMC_LANES, y_stride);
+            amx_two_by_two(x, x_stride, packed + block * size, words, y + block * LMC_LANES, y_stride, add);
         if (block < blocks) {
-            product_amx_rows(x, x_stride, 16, packed + block * size, words, 1, y + block * LMC_LANES, y_stride);
+            product_amx_rows(x, x_stride, 16, packed + block * size, words, 1, y + block * LMC_LANES, y_stride, add);
             product_amx_rows(x + 16 * x_stride, x_stride, rows - 16, packed + block * size, words, 1,
-                             y + 16 * y_stride + block * LMC_LANES, y_stride);
+                             y + 16 * y_stride + block * LMC_LANES, y_stride, add);
         }
         return;
     }
     configure_tiles(rows, 0);
     for (; block + 4 <= blocks; block += 4)
-        amx_one_by_four(x, x_stride, packed + block * size, words, y + block * LMC_LANES, y_stride);
+        amx_one_by_four(x, x_stride, packed + block * size, words, y + block * LMC_LANES, y_stride, add);
     for (; block < blocks; block++)
-        amx_one_by_one(x, x_stride, packed + block * size, words, y + block * LMC_LANES, y_stride);
+        amx_one_by_one(x, x_stride, packed + block * size, words, y + block * LMC_LANES, y_stride, add);
 }
 
 static void product_amx(int64_t bf16, const uint32_t *x, int64_t x_stride, int64_t rows, const uint32_t *packed, int64_t words,
-                        int64_t blocks, float *y, int64_t y_stride) {
+                        int64_t blocks, float *y, int64_t y_stride, int64_t add) {
     if (!bf16) {
-        product_lanes(0, x, x_stride, rows, packed, words, blocks, y, y_stride);
+        product_lanes(0, x, x_stride, rows, packed, words, blocks, y, y_stride, add);
         return;
     }
     for (int64_t row = 0; row < rows; row += 32)
         product_amx_rows(x + row * x_stride, x_stride, rows - row < 32 ? rows - row : 32, packed, words, blocks, y + row * y_stride,
-                         y_stride);
+                         y_stride, add);
     _tile_release();
 }

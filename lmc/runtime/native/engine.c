@@ -14,11 +14,11 @@ enum { LINE = 64, HUGE_PAGE = 2 << 20 };
 
 int lmc_abi(void) { return LMC_ABI; }
 
-int64_t lmc_attention_bytes(int64_t head_dim, int64_t rows) {
-    // For the wider dtype; as `attend_tile` takes it: keys, values, scores, weights, parts and sums, tops and totals.
-    int64_t width = lmc_up(head_dim, LMC_LANES);
-    int64_t floats = LMC_SPAN * 2 * width + rows * LMC_SPAN * 2 + rows * width * 2 + rows * 2;
-    return lmc_up(floats * 4, LINE) + 8 * LINE;
+int64_t lmc_attention_bytes(int64_t head_dim, int64_t rows, int64_t pieces) {
+    // For the wider dtype; as `attend_tile` takes it: keys, values, scores, weights, parts, sums and queries, tops and totals, segments.
+    int64_t width = lmc_up(head_dim, LMC_LANES), segment_bytes = 5 * 8;
+    int64_t floats = LMC_SPAN * 2 * width + rows * LMC_SPAN * 2 + rows * width * 3 + rows * 2;
+    return lmc_up(floats * 4 + 2 * pieces * segment_bytes, LINE) + 10 * LINE;
 }
 
 static void *zeros(int64_t bytes) {
@@ -33,9 +33,9 @@ static void *zeros(int64_t bytes) {
 
 /* More queries in a tile share the packing of keys and values, but score more keys that they may not see. */
 static int64_t queries_of_a_tile(int64_t group) {
-    enum { ROWS = 96, MOST = 64 };
+    enum { ROWS = 96 };
     int64_t queries = ROWS / group;
-    return queries < 1 ? 1 : queries > MOST ? MOST : queries;
+    return queries < 1 ? 1 : queries > LMC_MOST_QUERIES ? LMC_MOST_QUERIES : queries;
 }
 
 lmc_engine *lmc_open(const lmc_model *model, int level, int threads) {
@@ -48,7 +48,7 @@ lmc_engine *lmc_open(const lmc_model *model, int level, int threads) {
     engine->thread_count = threads;
     engine->group = model->heads / model->kv_heads;
     engine->tile_queries = queries_of_a_tile(engine->group);
-    engine->scratch_bytes = lmc_up(lmc_attention_bytes(model->head_dim, engine->tile_queries * engine->group), LINE);
+    engine->scratch_bytes = lmc_up(lmc_attention_bytes(model->head_dim, engine->tile_queries * engine->group, engine->tile_queries), LINE);
     engine->scratch = zeros(engine->scratch_bytes * threads);
     engine->threads = lmc_threads_open(threads);
     if (engine->scratch && engine->threads && lmc_reserve(engine, 1)) return engine;

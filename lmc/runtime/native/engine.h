@@ -27,6 +27,9 @@ typedef struct {
     void *memory;
 } lmc_buffers;
 
+/* Of a tile of attention. */
+enum { LMC_MOST_QUERIES = 64 };
+
 struct lmc_engine {
     lmc_model model;
     const lmc_level *level;

@@ -91,12 +91,31 @@ static inline lanes dot_bf16(lanes sums, uint32_t x, const uint32_t *w) {
     __m256i pair = _mm256_set1_epi32((int)x);
     return (lanes){dot_bf16_8(sums.low, pair, w), dot_bf16_8(sums.high, pair, w + 8)};
 }
+/* Eight rows of eight words: three rounds of exchanges, at distances 1, 2 and 4. */
+static inline void transpose8(const uint32_t *const rows[8], int64_t at, uint32_t *out) {
+    __m256 a[8], b[8];
+    for (int i = 0; i < 8; i++) a[i] = _mm256_loadu_ps((const float *)(const void *)(rows[i] + at));
+    for (int i = 0; i < 8; i += 2) {
+        b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
+        b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        a[i] = _mm256_shuffle_ps(b[i], b[i + 2], 0x44);
+        a[i + 1] = _mm256_shuffle_ps(b[i], b[i + 2], 0xee);
+        a[i + 2] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0x44);
+        a[i + 3] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {
+        _mm256_storeu_ps((float *)(void *)(out + 16 * i), _mm256_permute2f128_ps(a[i], a[i + 4], 0x20));
+        _mm256_storeu_ps((float *)(void *)(out + 16 * (i + 4)), _mm256_permute2f128_ps(a[i], a[i + 4], 0x31));
+    }
+}
 static inline void transpose(const uint32_t *const rows[16], uint32_t *out) {
-    for (int word = 0; word < 16; word++)
-        for (int i = 0; i < 16; i++) out[16 * word + i] = rows[i][word];
+    for (int half = 0; half < 2; half++)
+        for (int at = 0; at < 16; at += 8) transpose8(rows + 8 * half, at, out + 16 * at + 8 * half);
 }
 
-/* 4 x 1 sums of two registers each; the weights and the broadcast come from memory. */
+/* Sums of two registers each; the weights and the broadcast come from memory. */
 #define LANES_TALL 4
-#define LANES_WIDE 1
+#define LANES_SUMS 4
 #define LANES_STRIP 4

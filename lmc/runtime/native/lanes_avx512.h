@@ -85,7 +85,7 @@ static inline void transpose(const uint32_t *const rows[16], uint32_t *out) {
     }
 }
 
-/* 8 x 3 sums, three weights and a broadcast: 28 of 32 registers. */
+/* 24 sums, three weights and a broadcast: 28 of 32 registers. */
 #define LANES_TALL 8
-#define LANES_WIDE 3
+#define LANES_SUMS 24
 #define LANES_STRIP 6

@@ -83,7 +83,7 @@ static inline void transpose(const uint32_t *const rows[16], uint32_t *out) {
         for (int i = 0; i < 16; i++) out[16 * word + i] = rows[i][word];
 }
 
-/* 4 x 1 sums of four registers each, of 32. */
+/* Sums of four registers each, of 32. */
 #define LANES_TALL 4
-#define LANES_WIDE 1
+#define LANES_SUMS 6
 #define LANES_STRIP 4

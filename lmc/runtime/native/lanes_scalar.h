@@ -85,7 +85,7 @@ static inline void transpose(const uint32_t *const rows[16], uint32_t *out) {
         EACH out[16 * word + i] = rows[i][word];
 }
 
-/* How many rows and blocks of a product are summed at once: what fits in the registers. */
+/* The most rows of a product that are summed at once, how many sums of sixteen lanes, and the blocks of a piece (see level.h). */
 #define LANES_TALL 4
-#define LANES_WIDE 1
+#define LANES_SUMS 4
 #define LANES_STRIP 4

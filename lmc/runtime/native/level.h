@@ -23,24 +23,32 @@ typedef struct {
 } lmc_target;
 
 /* Consecutive queries of one row under one key head.
-   q: (queries, group, q_words) words; keys, values: of this layer and key head, (slots, head_dim); slots: of the row's positions from 0;
-   first: position of the first query; window: as of the layer; out: element of the first query's first head, `out_stride` elements from query to query. */
+   q: (queries, group, q_words) words; slots: of the row's positions from 0; first: position of the first query; out: element of the first
+   query's first head; shared: of its first positions, those whose slots are those of the piece before it, a multiple of LMC_BLOCK. */
 typedef struct {
-    int64_t bf16, head_dim, group, queries, first, window, q_words, out_stride;
-    float scale;
+    int64_t queries, first, shared;
     const uint32_t *q;
-    const void *keys, *values;
     const int32_t *slots;
     void *out;
+} lmc_piece;
+
+/* Pieces of different rows that are attended to at once, in an order in which those that share a prefix stand side by side.
+   keys, values: of this layer and key head, (slots, head_dim); window: as of the layer; out_stride: elements from query to query. */
+typedef struct {
+    int64_t bf16, head_dim, group, window, q_words, out_stride, count;
+    float scale;
+    const void *keys, *values;
+    const lmc_piece *pieces;
 } lmc_tile;
 
 typedef struct {
     const char *name;
     /* Blocks that a piece of a product takes at once, an even number of at most six. */
     int64_t strip;
-    /* y[row][0 … 16 * blocks) = x[row] . packed; x_stride in words, y_stride in floats. */
+    /* y[row][0 … 16 * blocks) = x[row] . packed, or += where `add` is set; x_stride in words, y_stride in floats.  A sum that is taken up
+       again has the bits of one that was never laid down. */
     void (*product)(int64_t bf16, const uint32_t *x, int64_t x_stride, int64_t rows, const uint32_t *packed, int64_t words,
-                    int64_t blocks, float *y, int64_t y_stride);
+                    int64_t blocks, float *y, int64_t y_stride, int64_t add);
     /* Takes (rows, columns) sums, `sums_stride` floats a row, whose first column is output `first` of the target's matrix. */
     void (*finish)(const lmc_target *target, const float *sums, int64_t sums_stride, int64_t row, int64_t rows, int64_t first,
                    int64_t columns);
@@ -55,11 +63,12 @@ typedef struct {
     void (*attend)(const lmc_tile *tile, void *scratch);
 } lmc_level;
 
-/* Positions whose scores are held at once: attention merges spans of this many in ascending order.  A multiple of 32, the keys that one
-   AMX tile multiplies. */
-enum { LMC_SPAN = 256 };
+/* Positions whose scores are held at once, in blocks that begin at multiples of 32, the keys that one AMX tile multiplies: attention merges
+   spans in ascending order. */
+enum { LMC_SPAN = 256, LMC_BLOCK = 32 };
 
-int64_t lmc_attention_bytes(int64_t head_dim, int64_t rows);
+/* Scratch of a tile of so many rows (queries times group) in at most so many pieces. */
+int64_t lmc_attention_bytes(int64_t head_dim, int64_t rows, int64_t pieces);
 
 extern const lmc_level lmc_scalar, lmc_neon, lmc_avx2, lmc_avx512, lmc_avx512_bf16, lmc_amx;
 

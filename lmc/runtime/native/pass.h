@@ -5,17 +5,29 @@
 
 #include "engine.h"
 
-typedef struct { int64_t row, token, queries; } lmc_tile_place;
+/* Consecutive tokens of a row that attend together; slots: of the row, `seen` of which its last token sees; shared: as of lmc_piece. */
+typedef struct {
+    int64_t token, queries, seen, shared;
+    const int32_t *slots;
+} lmc_piece_place;
+
+/* Pieces first … first + count - 1 are a tile. */
+typedef struct { int64_t first, count; } lmc_tile_place;
 
 typedef struct {
     lmc_engine *engine;
     const lmc_step *step;
     const lmc_layer *layer;
     int64_t number;
-    const int32_t *positions, *new_slots;
-    const lmc_tile_place *tiles;
-    int64_t tile_count;
+    int32_t *positions, *new_slots;
+    lmc_piece_place *pieces;
+    lmc_tile_place *tiles;
+    int64_t piece_count, tile_count;
+    void *memory;
 } lmc_pass;
+
+/* Positions and slots of the step's tokens, and the tiles of attention: until `memory` is freed.  0 without memory. */
+int lmc_plan(lmc_pass *pass);
 
 enum { LMC_TOKENS_AT_ONCE = 8 };
 

@@ -32,7 +32,7 @@ static void product_item(void *job, int64_t item, int thread) {
     for (int64_t row = begin; row < end; row += ROWS_AT_ONCE) {
         int64_t rows = end - row < ROWS_AT_ONCE ? end - row : ROWS_AT_ONCE;
         level->product(p->target.bf16, p->x + row * p->x_stride, p->x_stride, rows, packed, p->matrix->words, count, sums,
-                       STRIP * LMC_LANES);
+                       STRIP * LMC_LANES, 0);
         level->finish(&p->target, sums, STRIP * LMC_LANES, row, rows, first * LMC_LANES, count * LMC_LANES);
     }
 }
@@ -119,22 +119,29 @@ static void place_item(void *job, int64_t item, int thread) {
     EACH_TOKEN(token, item, p->step->tokens) place_token(p, token);
 }
 
+static lmc_piece piece_at(const lmc_pass *p, const lmc_piece_place *place, int64_t head) {
+    const lmc_model *model = &p->engine->model;
+    const lmc_buffers *b = &p->engine->buffers;
+    int64_t group = p->engine->group;
+    return (lmc_piece){
+        .queries = place->queries, .first = p->positions[place->token], .shared = place->shared, .slots = place->slots,
+        .q = b->queries + (head * b->tokens + place->token) * group * b->query_words,
+        .out = lmc_at(b->attended + place->token * b->attended_words, head * group * model->head_dim, model->bf16),
+    };
+}
+
 static void attend_item(void *job, int64_t item, int thread) {
     const lmc_pass *p = job;
     const lmc_model *model = &p->engine->model;
     const lmc_buffers *b = &p->engine->buffers;
-    const lmc_step *step = p->step;
-    int64_t head = item % model->kv_heads, group = p->engine->group;
     const lmc_tile_place *place = p->tiles + item / model->kv_heads;
-    void *out = b->attended + place->token * b->attended_words;
+    int64_t head = item % model->kv_heads;
+    lmc_piece pieces[LMC_MOST_QUERIES];
+    for (int64_t i = 0; i < place->count; i++) pieces[i] = piece_at(p, p->pieces + place->first + i, head);
     lmc_tile tile = {
-        .bf16 = model->bf16, .head_dim = model->head_dim, .group = group, .queries = place->queries, .scale = model->scale,
-        .first = step->row_start[place->row] + place->token - step->row_token[place->row], .window = p->layer->window,
-        .q_words = b->query_words,
-        .q = b->queries + (head * b->tokens + place->token) * group * b->query_words,
+        .bf16 = model->bf16, .head_dim = model->head_dim, .group = p->engine->group, .scale = model->scale, .window = p->layer->window,
+        .q_words = b->query_words, .out_stride = b->attended_words * (model->bf16 ? 2 : 1), .count = place->count, .pieces = pieces,
         .keys = pool_at(p, model->keys, head, 0), .values = pool_at(p, model->values, head, 0),
-        .slots = step->slots + step->row_slot[place->row], .out_stride = b->attended_words * (model->bf16 ? 2 : 1),
-        .out = lmc_at(out, head * group * model->head_dim, model->bf16),
     };
     p->engine->level->attend(&tile, p->engine->scratch + thread * p->engine->scratch_bytes);
 }
@@ -181,34 +188,10 @@ static void run_head(lmc_pass *p) {
         multiply_head(p, step->whole, step->outputs - step->whole, step->head_blocks, step->head_block_count);
 }
 
-/* Positions and slots of the step's tokens, and the tiles of attention; one block of memory.  NULL without memory. */
-static void *plan(lmc_pass *p) {
-    const lmc_step *step = p->step;
-    int64_t most = p->engine->tile_queries;
-    lmc_tile_place *tiles = malloc((size_t)step->tokens * (sizeof *tiles + 2 * sizeof(int32_t)));
-    if (!tiles) return NULL;
-    int32_t *positions = (int32_t *)(tiles + step->tokens), *new_slots = positions + step->tokens;
-    p->tile_count = 0;
-    for (int64_t row = 0; row < step->rows; row++) {
-        int64_t begin = step->row_token[row], end = step->row_token[row + 1];
-        for (int64_t token = begin; token < end; token++) {
-            positions[token] = (int32_t)(step->row_start[row] + token - begin);
-            new_slots[token] = step->slots[step->row_slot[row] + positions[token]];
-        }
-        for (int64_t token = begin; token < end; token += most)
-            tiles[p->tile_count++] = (lmc_tile_place){row, token, end - token < most ? end - token : most};
-    }
-    p->tiles = tiles;
-    p->positions = positions;
-    p->new_slots = new_slots;
-    return tiles;
-}
-
 int lmc_run(lmc_engine *engine, const lmc_step *step) {
     lmc_pass pass = {.engine = engine, .step = step};
     if (!lmc_reserve(engine, step->tokens)) return LMC_NO_MEMORY;
-    void *memory = plan(&pass);
-    if (!memory) return LMC_NO_MEMORY;
+    if (!lmc_plan(&pass)) return LMC_NO_MEMORY;
     int cancelled = 0;
     lmc_threads_run(engine->threads, embed_item, &pass, lmc_token_items(step->tokens));
     for (; pass.number < engine->model.layers && !cancelled; pass.number++) {
@@ -217,6 +200,6 @@ int lmc_run(lmc_engine *engine, const lmc_step *step) {
         cancelled = atomic_exchange(&engine->cancel, 0);
     }
     if (!cancelled && step->outputs) run_head(&pass);
-    free(memory);
+    free(pass.memory);
     return cancelled ? LMC_CANCELLED : LMC_DONE;
 }

@@ -138,7 +138,8 @@ def test_an_interrupted_step_ends_and_the_next_one_runs(folder):
 
 # Bits: the same alone, in a batch, at any place of it, in chunks, warm and cold, wherever the slots lie and with any number of threads.
 
-KINDS = {"Llama": {}, "Mixtral": dict(num_local_experts=5, sliding_window=30)}
+KINDS = {"Llama": dict(max_position_embeddings=1024),
+         "Mixtral": dict(num_local_experts=5, sliding_window=30, max_position_embeddings=1024)}
 
 
 @pytest.fixture(scope="module", params=[(kind, level, dtype) for kind in KINDS for level in levels() for dtype in ("float32", "bfloat16")],
@@ -185,6 +186,22 @@ def test_neighbours_do_not_change_bits(exact, alone, batch):
             rows = [*neighbours[:place], row, *neighbours[place:]]
             got = exact.forward(rows)
             assert torch.equal(got[place : place + TOKENS - begin], alone[begin:]), (place, begin)
+
+
+def test_a_shared_prefix_does_not_change_bits(exact):
+    """Rows that leave one context at many depths, some with one token and some with several, against each of them alone: attention reads
+    what they share once, in one order of the rows and in another."""
+    exact.forward([tiny.whole(tiny.ids(600), list(range(600)))])
+    branches = [(600, 1), (600, 70), (598, 1), (544, 3), (543, 1), (288, 40), (270, 1), (270, 2), (256, 1), (100, 33), (64, 1), (33, 1), (5, 9), (0, 20)]
+    rows, free = [], 600
+    for number, (depth, own) in enumerate(branches):
+        slots = [*range(depth), *range(free, free + own)]
+        rows.append(Row(tiny.ids(own, number), depth, slots, list(range(own))))
+        free += own
+    twigs = [Row(tiny.ids(1, 90 + number), len(rows[1].slots), [*rows[1].slots, free + number], [0]) for number in range(70)]
+    alone = {id(row): exact.forward([row]) for row in [*rows, *twigs]}
+    for group in (rows, rows[::-1], twigs[:2], twigs, [*twigs[::2], *rows[2:], *twigs[1::2]]):
+        assert torch.equal(exact.forward(group), torch.cat([alone[id(row)] for row in group]))
 
 
 def _neighbour(model, number: int) -> Row:
