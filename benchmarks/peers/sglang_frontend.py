@@ -133,13 +133,18 @@ def runtime_backend(url, calls):
             else:
                 told = answer.json()["meta_info"]
                 only_prefix = json["sampling_params"]["max_new_tokens"] == 0
-                calls.count(None if only_prefix else told["completion_tokens"], told["prompt_tokens"], told.get("cached_tokens"))
+                calls.count(None if only_prefix else written(told), told["prompt_tokens"], told.get("cached_tokens"))
         return answer
 
     # The endpoint has no place to look at its answers but the function of its module that it calls.
     http_request.plain = plain
     runtime_endpoint.http_request = http_request
     return runtime_endpoint.RuntimeEndpoint(url, chat_template_name="default")
+
+
+def written(told):
+    """Tokens that the runtime has generated, without the end token, which it counts."""
+    return told["completion_tokens"] - isinstance(told["finish_reason"].get("matched"), int)
 
 
 def openai_backend(url, calls):

@@ -107,6 +107,14 @@ def test_a_count_that_is_not_known():
     assert (calls.computed, calls.cached, calls.prompt) == (None, None, 1280)
 
 
+def test_an_end_token_is_not_counted():
+    from sglang_frontend import written
+
+    assert written({"completion_tokens": 57, "finish_reason": {"type": "stop", "matched": 2}}) == 56
+    assert written({"completion_tokens": 57, "finish_reason": {"type": "stop", "matched": "END"}}) == 57
+    assert written({"completion_tokens": 16, "finish_reason": {"type": "length", "length": 16}}) == 16
+
+
 def test_a_request_that_fails_ends_a_run_that_hangs(monkeypatch):
     import sglang_frontend
 
