@@ -31,7 +31,7 @@ PEERS ?= $(filter-out %.alone,$(patsubst benchmarks/peers/%.txt,%,$(wildcard ben
 bench-peers: $(PEERS:%=.bench-peers/%/.ready)
 
 .SECONDEXPANSION:
-.bench-peers/%/.ready: benchmarks/peers/%.txt $$(wildcard benchmarks/peers/$$*.alone.txt benchmarks/peers/$$*.sh)
+.bench-peers/%/.ready: benchmarks/peers/%.txt $$(wildcard benchmarks/peers/$$*.alone.txt benchmarks/peers/$$*.sh benchmarks/peers/$$*_server.py)
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check -r $<
 	$(if $(wildcard benchmarks/peers/$*.alone.txt),$(@D)/bin/python -m pip install --disable-pip-version-check --no-deps -r benchmarks/peers/$*.alone.txt)
