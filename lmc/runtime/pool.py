@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import heapq
 
-# What a request that asks slot by slot gets at once to grow into: few texts are longer, and memory is touched by huge pages, each of
-# which holds thousands of slots of one layer and head.
-_ROOM = 1024
+# What a request that asks slot by slot gets at most to grow into: few texts are longer, and a run of so many is read as fast as any.
+# Memory comes from the system by huge pages, each of which holds thousands of slots of one layer and head, and to clear them takes
+# longer than a step: requests that lie close together touch fewer.
+_ROOM = 256
 
 
 class KvPool:
@@ -35,8 +36,10 @@ class KvPool:
         self._longest = [(-size, 0)]  # heap of runs, longest first; stale entries are skipped when they come up
         self._new: set[int] = set()  # first slots of runs that are not in the heap yet: while a run is decoded into, none need be
 
-    def allocate(self, count: int, *, after: int | None = None) -> list[int] | None:
-        """`count` slots, the first one next to slot `after` where that is free; None if fewer are free."""
+    def allocate(self, count: int, *, after: int | None = None, room: int = _ROOM) -> list[int] | None:
+        """`count` slots, the first one next to slot `after` where that is free; None if fewer are free.
+
+        room: how many more, at the most, are going to be asked for behind them, one at a time."""
         if count > self.free_count:
             return None
         slots: list[int] = []
@@ -46,7 +49,7 @@ class KvPool:
             start, length = self._longest_run()
             wanted = count - len(slots)
             # A single token is a request that outgrew its run and will ask again.
-            first = start + min(length // 2, _ROOM) if count == 1 else start
+            first = start + min(length // 2, room, _ROOM) if count == 1 else start
             slots += self._take(start, first, wanted)
         self.free_count -= count
         for slot in slots:

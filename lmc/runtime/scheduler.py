@@ -267,7 +267,8 @@ class Scheduler:
         short = count - self.pool.free_count
         if short > 0:
             self.pool.free(self.tree.evict(max(short, self._evicted_at_once)))
-        slots = self.pool.allocate(count, after=request.slots[-1] if request.slots else None)
+        room = max(0, request.most - request.scheduled - count)
+        slots = self.pool.allocate(count, after=request.slots[-1] if request.slots else None, room=room)
         assert slots is not None, f"{count} slots were promised, {self.pool.free_count} are free"
         shared = request.prefilling and self.cache
         request.slots += slots

@@ -38,6 +38,17 @@ def test_requests_that_decode_side_by_side_keep_long_runs():
     assert max(map(runs, requests)) <= 3
 
 
+def test_requests_that_end_soon_lie_close_together():
+    """Memory that nobody touches need not be cleared: what is touched is little more than what is needed."""
+    pool = KvPool(100_000)
+    requests = [pool.allocate(20) for _ in range(32)]
+    for left in range(15, -1, -1):
+        for slots in requests:
+            slots += pool.allocate(1, after=slots[-1], room=left)
+    assert max(map(runs, requests)) <= 3
+    assert max(map(max, requests)) < 1.5 * 32 * 36
+
+
 def test_free_slots_always_satisfy_a_demand_however_scattered():
     pool = KvPool(64)
     pool.allocate(64)

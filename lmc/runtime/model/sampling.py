@@ -14,6 +14,7 @@ constraints, requests or the model; what may be drawn is handed to it.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -152,8 +153,11 @@ def _pick(row: np.ndarray, choice: Choice) -> int:
     if _modifies(choice):
         row = _modified(row, choice)
     sampling = choice.sampling
-    if sampling.temperature == 0 and choice.allowed is None:
-        return _best_but(row, choice.banned)
+    if choice.allowed is None:
+        if sampling.temperature == 0:
+            return _best_but(row, choice.banned)
+        if len(choice.banned) == 0 and not _filters(sampling) and math.isfinite(peak := row.max()):
+            return _drawn_of_all(row, peak, sampling, choice.k)
     ids, values = _survivors(row, choice)
     if sampling.temperature == 0 or len(ids) == 1:
         return int(ids[values.argmax()])
@@ -161,10 +165,53 @@ def _pick(row: np.ndarray, choice: Choice) -> int:
     with np.errstate(over="ignore"):
         scaled = (values.astype(np.float64) - float(values.max())) / sampling.temperature
     ids, weights = _filtered(ids, np.exp(scaled), sampling)
-    sums = np.cumsum(weights)
-    place = int(np.searchsorted(sums, uniform(sampling.seed, choice.k) * sums[-1], side="right"))
-    # Rounding may carry the number onto the last sum.
-    return int(ids[min(place, int(np.flatnonzero(weights)[-1]))])
+    return int(ids[drawn_place(weights, uniform(sampling.seed, choice.k))])
+
+
+def _drawn_of_all(row: np.ndarray, peak: np.floating, sampling: Sampling, k: int) -> int:
+    """The draw of a row from which nothing is left out, with the bits that the general way gives, in memory that is used again: to get and
+    touch the vocabulary's numbers anew takes longer than to compute them."""
+    weights = _scratch(len(row))
+    np.subtract(row, peak, out=weights, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        np.divide(weights, sampling.temperature, out=weights)
+    return drawn_place(np.exp(weights, out=weights), uniform(sampling.seed, k))
+
+
+# Weights that are summed at once before they are gone through one by one.
+_BLOCK = 256
+
+
+def drawn_place(weights: np.ndarray, number: float) -> int:
+    """The first place whose weight, added to all before it, exceeds the share `number` of the whole: first the block of places, then the
+    place in it, because sums of blocks are much faster than as many running sums."""
+    sums = np.cumsum(np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK)))
+    goal = number * sums[-1]
+    block = int(np.searchsorted(sums, goal, side="right"))
+    if block < len(sums):
+        first = block * _BLOCK
+        running = np.cumsum(weights[first : first + _BLOCK])
+        place = int(np.searchsorted(running, goal - (sums[block - 1] if block else 0.0), side="right"))
+        if place < len(running):
+            return first + place
+        # Rounding carried the number over the end of its block.
+        weights = weights[: first + _BLOCK]
+    return int(np.flatnonzero(weights)[-1])
+
+
+_kept = threading.local()
+
+
+def _scratch(size: int) -> np.ndarray:
+    """float64 of this thread, of the last size that was asked for."""
+    array = getattr(_kept, "array", None)
+    if array is None or len(array) != size:
+        array = _kept.array = np.empty(size)
+    return array
+
+
+def _filters(sampling: Sampling) -> bool:
+    return sampling.top_k > 0 or sampling.top_p < 1 or sampling.min_p > 0
 
 
 def _best_but(row: np.ndarray, banned: np.ndarray) -> int:

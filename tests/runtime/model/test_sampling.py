@@ -10,7 +10,7 @@ from transformers import MinPLogitsWarper, RepetitionPenaltyLogitsProcessor, Tem
 
 from lmc.diagnostics import RunError
 from lmc.runtime.model.philox import philox, uniform
-from lmc.runtime.model.sampling import Choice, draw, draw_rows, record, sampling_fault
+from lmc.runtime.model.sampling import Choice, draw, draw_rows, drawn_place, record, sampling_fault
 from lmc.runtime.request import Sampling
 
 VOCAB = 300
@@ -312,3 +312,29 @@ def test_record_edges():
     assert len(record(row, 4, 50).top) == 5
     assert record(row, 4, 0).top == ()
     assert math.isclose(record(row, 4, 1).logprob, -math.log(5))
+
+
+@pytest.mark.parametrize("temperature", [0.01, 0.7, 1.0, 30.0])
+def test_the_draw_from_all_tokens_is_the_general_one(temperature):
+    """The general way is the one for a constraint, here one that leaves everything."""
+    generator = torch.Generator().manual_seed(3)
+    for k in range(200):
+        row = 4 * torch.randn(1000 + k, generator=generator)
+        row[::7] = -torch.inf
+        wanted, _ = draw(row, Sampling(temperature, seed=k), k=k, allowed=np.arange(len(row)))
+        assert draw(row, Sampling(temperature, seed=k), k=k)[0] == wanted
+
+
+@pytest.mark.parametrize("size", [1, 2, 255, 256, 257, 5000])
+def test_thedrawn_place_is_that_of_running_sums(size):
+    numbers = np.random.default_rng(size)
+    for _ in range(100):
+        weights = numbers.random(size) * (numbers.random(size) < 0.3)
+        weights[numbers.integers(size)] = 0.5
+        sums = np.cumsum(weights)
+        for number in (0.0, numbers.random(), 1 - 2**-53):
+            place = drawn_place(weights, number)
+            assert weights[place] > 0
+            # A number that lies on the edge of two places may fall to either: sums of blocks round in another way.
+            below = sums[place - 1] if place else 0.0
+            assert below * (1 - 1e-12) <= number * sums[-1] <= sums[place] * (1 + 1e-12)
