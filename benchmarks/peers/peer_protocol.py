@@ -24,10 +24,10 @@ version, precision (of weights and products), `can`, and notes for people (block
 
 **generate** may come at any time, also while others run.  `number` is the caller's and comes back.  ids: the prompt's tokens, control
 tokens included; max_tokens; and where they are not the default: temperature (0: the likeliest token), top_p (1), seed (none), stop (no
-texts), regex (none; the whole text matches), schema (none; JSON Schema as text), ignore_eos (false).  `done`: ids, the tokens generated,
-an end token not among them; text, without the stop; finish (`stop`, `length`, or `eos` where the engine does not tell an end token from a
-stop it is `stop`); computed and cached, the prompt's tokens that went through the model and that were found in a cache (null where the
-engine does not say).
+texts), regex (none; the whole text matches), schema (none; JSON Schema as text), ignore_eos (false; true: an end token is never drawn,
+the likeliest other one is).  `done`: ids, the tokens generated, an end token not among them; text, without the stop; finish (`stop`,
+`length`, or `eos` where the engine does not tell an end token from a stop it is `stop`); computed and cached, the prompt's tokens that
+went through the model and that were found in a cache (null where the engine does not say).
 
 **score**: number, ids, start.  `done`: logprobs, of `ids[start:]` each given all before it; computed, cached.
 

@@ -175,7 +175,7 @@ class Transformers(BatchEngine):
         generators = [self.generator(ask) for ask in asks]
         lengths = torch.tensor([len(ask["ids"]) for ask in asks])
         for step in range(max(ask["max_tokens"] for ask in asks)):
-            drawn = [draw(torch, row, ask, generator) for row, ask, generator in zip(logits, asks, generators)]
+            drawn = [draw(torch, self.left(row, ask), ask, generator) for row, ask, generator in zip(logits, asks, generators)]
             for number, (ask, token) in enumerate(zip(asks, drawn)):
                 if live[number]:
                     live[number] = self.accept(ask, written[number], token, finish, number)
@@ -191,9 +191,13 @@ class Transformers(BatchEngine):
             self.keep([*ask["ids"], *written[number][:-1]], cache, mask, number)
         return [self.answer(ask, ids, how, new) for ask, ids, how, new in zip(asks, written, finish, computed)]
 
+    def left(self, logits, ask):
+        """Logits of a row without the end tokens where they are passed over."""
+        return logits.index_fill(0, self.torch.tensor(sorted(self.ends)), -self.torch.inf) if ask.get("ignore_eos") else logits
+
     def accept(self, ask, written, token, finish, number):
         """Whether the row goes on."""
-        if token in self.ends and not ask.get("ignore_eos"):
+        if token in self.ends:
             finish[number] = "eos"
             return False
         written.append(token)

@@ -3,12 +3,16 @@
 Prefixes are cached in blocks of 32 tokens, the size that computes least on these workloads (its default on a processor is 128).
 """
 
+import json
 import os
 import sys
+from pathlib import Path
 
 from peer_protocol import Engine, serve
 
 BLOCK = 32
+# The lowest bias that it takes.
+NEVER = -100.0
 
 
 class Vllm(Engine):
@@ -23,7 +27,7 @@ class Vllm(Engine):
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
-        self.vllm, self.numbers = vllm, 0
+        self.vllm, self.numbers, self.ends = vllm, 0, end_tokens(Path(job["model"]))
         arguments = AsyncEngineArgs(model=job["model"], dtype=job["dtype"], block_size=BLOCK, enable_prefix_caching=True,
                                     max_num_seqs=job["parallel"], max_model_len=8192, disable_log_stats=True)
         self.engine = AsyncLLM.from_engine_args(arguments)
@@ -35,7 +39,9 @@ class Vllm(Engine):
         from vllm.sampling_params import RequestOutputKind
 
         settings = {"max_tokens": ask["max_tokens"], "temperature": ask.get("temperature", 0.0), "top_p": ask.get("top_p", 1.0),
-                    "seed": ask.get("seed"), "stop": ask.get("stop") or None, "ignore_eos": ask.get("ignore_eos", False),
+                    "seed": ask.get("seed"), "stop": ask.get("stop") or None,
+                    # Its own `ignore_eos` writes end tokens and goes on behind them.
+                    "logit_bias": dict.fromkeys(self.ends, NEVER) if ask.get("ignore_eos") else None,
                     "structured_outputs": self.constraint(ask), "output_kind": RequestOutputKind.FINAL_ONLY}
         last = await self.last(ask["ids"], self.vllm.SamplingParams(**settings))
         made = last.outputs[0]
@@ -74,6 +80,16 @@ class Vllm(Engine):
 
     async def close(self):
         self.engine.shutdown()
+
+
+def end_tokens(model):
+    """Ids of the tokens that end a text; model: its folder."""
+    for name in ("generation_config.json", "config.json"):
+        if (model / name).exists():
+            ends = json.loads((model / name).read_text()).get("eos_token_id")
+            if ends is not None:
+                return ends if isinstance(ends, list) else [ends]
+    return []
 
 
 if __name__ == "__main__":

@@ -98,6 +98,9 @@ def test_ends_stops_and_seeds(small_model):
     cut = likeliest.index(likeliest[3])
     (ended,) = engine.run([{"ids": PREFIX, "max_tokens": 6}])
     assert (ended["ids"], ended["finish"]) == (likeliest[:cut], "eos")
+    (passed_over,) = engine.run([{"ids": PREFIX, "max_tokens": 6, "ignore_eos": True}])
+    assert passed_over["ids"][:cut] == likeliest[:cut] and len(passed_over["ids"]) == 6 and likeliest[3] not in passed_over["ids"]
+    engine.ends = set()
     stop = f"t{likeliest[1]}"
     (stopped,) = engine.run([{"ids": PREFIX, "max_tokens": 6, "ignore_eos": True, "stop": [stop]}])
     assert stopped["finish"] == "stop" and stop not in stopped["text"]

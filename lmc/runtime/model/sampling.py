@@ -156,8 +156,11 @@ def _pick(row: np.ndarray, choice: Choice) -> int:
     if choice.allowed is None:
         if sampling.temperature == 0:
             return _best_but(row, choice.banned)
-        if len(choice.banned) == 0 and not _filters(sampling) and math.isfinite(peak := row.max()):
-            return _drawn_of_all(row, peak, sampling, choice.k)
+        weights, number = _weights_of_all(row, choice), uniform(sampling.seed, choice.k)
+        if not _filters(sampling):
+            return drawn_place(weights, number)
+        ids, weights = _filtered(np.arange(len(row)), weights, sampling)
+        return int(ids[drawn_place(weights, number)])
     ids, values = _survivors(row, choice)
     if sampling.temperature == 0 or len(ids) == 1:
         return int(ids[values.argmax()])
@@ -168,14 +171,19 @@ def _pick(row: np.ndarray, choice: Choice) -> int:
     return int(ids[drawn_place(weights, uniform(sampling.seed, choice.k))])
 
 
-def _drawn_of_all(row: np.ndarray, peak: np.floating, sampling: Sampling, k: int) -> int:
-    """The draw of a row from which nothing is left out, with the bits that the general way gives, in memory that is used again: to get and
-    touch the vocabulary's numbers anew takes longer than to compute them."""
+def _weights_of_all(row: np.ndarray, choice: Choice) -> np.ndarray:
+    """Probabilities up to a factor where no constraint leaves anything out, 0 for what is banned; the best is 1.  In memory that is used
+    again: to get and touch the vocabulary's numbers anew takes longer than to compute them."""
     weights = _scratch(len(row))
-    np.subtract(row, peak, out=weights, dtype=np.float64)
+    weights[:] = row
+    weights[choice.banned] = -np.inf
+    peak = weights.max()
+    if peak == -np.inf:
+        raise _nothing_left()
+    weights -= peak
     with np.errstate(over="ignore"):
-        np.divide(weights, sampling.temperature, out=weights)
-    return drawn_place(np.exp(weights, out=weights), uniform(sampling.seed, k))
+        weights /= choice.sampling.temperature
+    return np.exp(weights, out=weights)
 
 
 # Weights that are summed at once before they are gone through one by one.

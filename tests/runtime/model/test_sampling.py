@@ -314,15 +314,19 @@ def test_record_edges():
     assert math.isclose(record(row, 4, 1).logprob, -math.log(5))
 
 
+@pytest.mark.parametrize("filters", [{}, dict(top_p=0.9), dict(top_k=40), dict(min_p=0.02)], ids=str)
 @pytest.mark.parametrize("temperature", [0.01, 0.7, 1.0, 30.0])
-def test_the_draw_from_all_tokens_is_the_general_one(temperature):
+def test_the_draw_from_all_tokens_is_the_general_one(temperature, filters):
     """The general way is the one for a constraint, here one that leaves everything."""
     generator = torch.Generator().manual_seed(3)
-    for k in range(200):
+    for k in range(50):
         row = 4 * torch.randn(1000 + k, generator=generator)
         row[::7] = -torch.inf
-        wanted, _ = draw(row, Sampling(temperature, seed=k), k=k, allowed=np.arange(len(row)))
-        assert draw(row, Sampling(temperature, seed=k), k=k)[0] == wanted
+        best = int(row.argmax())
+        for banned in (np.array([], np.int64), np.array([0, 3, best])):
+            sampling = Sampling(temperature, seed=k, **filters)
+            wanted = token(row, sampling, k=k, allowed=np.arange(len(row)), banned=banned)
+            assert token(row, sampling, k=k, banned=banned) == wanted
 
 
 @pytest.mark.parametrize("size", [1, 2, 255, 256, 257, 5000])
