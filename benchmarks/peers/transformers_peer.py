@@ -193,7 +193,7 @@ class Transformers(BatchEngine):
 
     def left(self, logits, ask):
         """Logits of a row without the end tokens where they are passed over."""
-        return logits.index_fill(0, self.torch.tensor(sorted(self.ends)), -self.torch.inf) if ask.get("ignore_eos") else logits
+        return logits.index_fill(0, self.torch.tensor(sorted(self.ends), dtype=self.torch.long), -self.torch.inf) if ask.get("ignore_eos") else logits
 
     def accept(self, ask, written, token, finish, number):
         """Whether the row goes on."""
