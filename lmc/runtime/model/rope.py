@@ -3,14 +3,14 @@
     scaling   frequency of pair i, f = theta ** (-2i / head_dim)
     none      f
     linear    f / factor
-    dynamic   f
+    dynamic   f within the trained context; behind it that of a larger theta, which grows with the position
     llama3    f where the wavelength is short, f / factor where it is long, a blend between (Llama 3.1)
     yarn      f for the first pairs, f / factor for the last, a blend between; cosines and sines times the attention factor
 
-Dynamic scaling stretches the frequencies once a text outgrows the trained context, all positions together: the keys of the same
-prefix would differ from text to text, so none could be kept.  `lmc` gives such a model the trained context, in which it scales
-nothing.  The formulas are those of transformers, in float32 as there, so that greedy texts agree token for token.  This file does
-not know heads or the pool.
+Dynamic scaling chooses theta by the length of the text so far.  The angle of position p is that of a text which ends there, p + 1 long: it
+depends on p alone, so the keys of a prefix are the same in every text, as they are for transformers when it decodes token by token.
+The formulas are those of transformers, in float32 as there, so that greedy texts agree token for token.  This file does not know
+heads or the pool.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from lmc.runtime.model.rope_config import RopeConfig
 
 def rope_table(config: RopeConfig, head_dim: int, positions: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Cosines and sines, each (positions, head_dim / 2) float32."""
-    angles = torch.arange(positions, dtype=torch.float32)[:, None] * frequencies(config, head_dim)[None, :]
+    places = torch.arange(positions, dtype=torch.float32)[:, None]
+    angles = places * frequencies(config, head_dim)[None, :]
+    trained = config.original_positions
+    if config.kind == "dynamic" and positions > trained:
+        angles[trained:] = places[trained:] * _grown(config, head_dim, places[trained:] + 1)
     return angles.cos() * config.attention_factor, angles.sin() * config.attention_factor
 
 
 def frequencies(config: RopeConfig, head_dim: int) -> torch.Tensor:
-    """Radians per position for each pair of dimensions: (head_dim / 2,) float32."""
-    exponents = torch.arange(0, head_dim, 2, dtype=torch.int64).float() / head_dim
-    plain = 1.0 / (config.theta ** exponents)
+    """Radians per position for each pair of dimensions, of dynamic scaling within the trained context: (head_dim / 2,) float32."""
+    plain = 1.0 / (config.theta ** _exponents(head_dim))
     if config.kind in ("default", "dynamic"):
         return plain
     if config.kind == "linear":
@@ -40,6 +43,17 @@ def frequencies(config: RopeConfig, head_dim: int) -> torch.Tensor:
         return _yarn(config, head_dim)
     assert config.kind == "llama3", config
     return _llama3(config, plain)
+
+
+def _exponents(head_dim: int) -> torch.Tensor:
+    return torch.arange(0, head_dim, 2, dtype=torch.int64).float() / head_dim
+
+
+def _grown(config: RopeConfig, head_dim: int, lengths: torch.Tensor) -> torch.Tensor:
+    """Frequencies at the end of texts longer than the trained context.  lengths: (n, 1) float32; (n, head_dim / 2) float32."""
+    stretch = config.factor * lengths / config.original_positions - (config.factor - 1)
+    # A lone pair turns by one radian whatever theta is.
+    return 1.0 / (config.theta * stretch ** (head_dim / max(head_dim - 2, 1))) ** _exponents(head_dim)
 
 
 def _llama3(config: RopeConfig, plain: torch.Tensor) -> torch.Tensor:

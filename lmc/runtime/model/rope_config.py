@@ -37,9 +37,10 @@ class RopeConfig:
     def longest(self, max_positions: int) -> int:
         """The longest context of a model whose config.json says `max_positions`.
 
-        Who switches yarn on by adding a scaling, as Qwen advises, leaves the context of before the scaling there.
+        Who switches yarn on by adding a scaling, as Qwen advises, leaves the context of before the scaling there.  Dynamic scaling
+        wants it there, and is meant to reach `factor` times as far.
         """
-        return max(max_positions, int(self.factor * self.original_positions)) if self.kind == "yarn" else max_positions
+        return max(max_positions, int(self.factor * self.original_positions)) if self.kind in ("yarn", "dynamic") else max_positions
 
 
 class UnsupportedRope(ValueError):
@@ -96,6 +97,8 @@ def _theta(name: str, given: dict[str, Any], keys: Mapping[str, Any], default: f
 def _original(name: str, given: dict[str, Any], keys: Mapping[str, Any], kind: str) -> int:
     key = "original_max_position_embeddings"
     value = given.pop(key, None)
+    if kind == "dynamic":  # Transformers takes this one, whatever stands beside the scaling.
+        return int(_positive("max_position_embeddings", keys.get("max_position_embeddings")))
     if kind not in ("llama3", "yarn"):
         return RopeConfig.original_positions  # Harmless beside a kind that does not read it.
     # Yarn without it means the context that the model has; llama3 is never published without it.

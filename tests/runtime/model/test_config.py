@@ -196,11 +196,12 @@ def test_old_and_new_spelling_must_agree():
 
 
 @pytest.mark.parametrize(("scaling", "positions"), [
-    (DYNAMIC, 256), ({"type": "yarn", "factor": 4.0}, 1024), ({"type": "linear", "factor": 4.0}, 256),
+    (DYNAMIC, 1024), ({"rope_type": "dynamic", "factor": 1.5, "original_max_position_embeddings": 32}, 384),
+    ({"type": "yarn", "factor": 4.0}, 1024), ({"type": "linear", "factor": 4.0}, 256),
     ({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}, 256),
 ])
 def test_the_longest_context(tmp_path, scaling, positions):
-    """Dynamic scaling would rotate kept keys anew beyond the trained context; yarn reaches beyond what config.json still says."""
+    """Dynamic scaling and yarn reach beyond what config.json says."""
     assert read_config(written(tmp_path, rope_scaling=scaling)).max_positions == positions
 
 

@@ -13,6 +13,7 @@ from tests.runtime.model import tiny
 FAMILIES = {
     "Llama": {}, "Llama, yarn": dict(rope_parameters={"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0, "beta_fast": 16.0,
                                                       "original_max_position_embeddings": 256}),
+    "Llama, dynamic": dict(max_position_embeddings=16, rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}),
     "Mistral": dict(sliding_window=8), "Qwen2": dict(use_sliding_window=True, sliding_window=8, max_window_layers=1),
     "Qwen3": {}, "Mixtral": dict(num_local_experts=4, num_experts_per_tok=2, sliding_window=8),
 }
