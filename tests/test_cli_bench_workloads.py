@@ -14,7 +14,7 @@ from lmc.cli.workloads.articles import Articles
 from lmc.cli.workloads.data import Data
 from lmc.cli.workloads.peak_memory import peak_bytes, reset_peak
 from lmc.cli.workloads.ranking import ranked
-from lmc.cli.workloads.table import WORKLOADS
+from lmc.cli.workloads.table import QUICK_DOCUMENT, QUICK_TOKENS, WORKLOADS, quick
 from lmc.compiler import check_file
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "workloads"
@@ -103,10 +103,11 @@ def test_shots_choices_and_passages():
 def test_every_workload_runs_on_the_sample(tmp_path, capsys):
     out = tmp_path / "results.json"
     assert run_command(["bench", "workloads", "--dry", "--rows", "2", "--programs", str(EXAMPLES), "--out", str(out)]) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
+    head, *lines, cut = capsys.readouterr().out.splitlines()
+    assert cut.startswith(f"quick: free texts end at {QUICK_TOKENS} tokens and documents at 3,000 characters")
     assert head.split()[:3] == ["workload", "by", "rows"] and [line.split()[0] for line in lines] == list(BY_NAME)
     data = json.loads(out.read_text())
-    assert data["model"] == "the stand-in model" and data["data"] == str(EXAMPLES / "sample")
+    assert (data["model"], data["scale"]) == ("the stand-in model", "quick") and data["data"] == str(EXAMPLES / "sample")
     for outcome in data["outcomes"]:
         check(outcome)
 
@@ -120,10 +121,30 @@ def check(outcome: dict) -> None:
     if name in SHAPES and name != "react_replay":
         assert outcome["calls"] == 2 * SHAPES[name][0], name
     if name in ("multi_turn_chat_short", "multi_turn_chat_long"):
-        asked = [turn["reply_tokens"] for row in rows(name, 2) for turn in row["turns"]]
+        asked = [min(turn["reply_tokens"], QUICK_TOKENS) for row in rows(name, 2) for turn in row["turns"]]
         assert outcome["output"] == sum(asked), "end tokens are passed over"
     if name == "tree_of_thought_39":
         assert outcome["hit_rate"] > 0.9, "a branch reads what stands above it from the cache"
+
+
+def test_quick_shortens_documents_and_nothing_else_of_a_row():
+    class Long(Data):
+        def read(self, name, **fields):
+            return [{**row, "document": row["document"] * 9} for row in super().read(name, **fields)] if "country" in name else super().read(name, **fields)
+
+    data = Long(SAMPLE.folder)
+    for name, workload in BY_NAME.items():
+        for short, whole in zip(islice(quick(workload).rows(data), 3), workload.rows(data)):
+            assert short == (whole | {"document": whole["document"][:QUICK_DOCUMENT]} if "document" in whole else whole), name
+            assert len(whole.get("document", "x" * 9999)) > QUICK_DOCUMENT
+
+
+def test_full_has_the_limits_of_the_programs(tmp_path, capsys):
+    out = tmp_path / "results.json"
+    words = ["bench", "workloads", "--dry", "--rows", "1", "--scale", "full", "--only", "multi_turn_chat_long", "--programs", str(EXAMPLES)]
+    assert run_command([*words, "--out", str(out)]) == 0
+    assert json.loads(out.read_text())["outcomes"][0]["output"] == 260 + 333 + 401 + 512
+    assert "quick" not in capsys.readouterr().out
 
 
 def test_no_run_finds_what_another_has_left(tmp_path):
@@ -141,7 +162,7 @@ def test_failed_rows_are_counted(tmp_path, capsys):
     """A document that is longer than the context fails alone."""
     documents = [json.dumps({"document": text}) for text in ("A small country.", "word " * 9000)]
     (tmp_path / "country_docs.jsonl").write_text("\n".join(documents))
-    words = ["bench", "workloads", "--dry", "--only", "json_object", "--data", str(tmp_path), "--programs", str(EXAMPLES)]
+    words = ["bench", "workloads", "--dry", "--scale", "full", "--only", "json_object", "--data", str(tmp_path), "--programs", str(EXAMPLES)]
     assert run_command(words) == 3
     shown = capsys.readouterr().out
     assert "    1 of 2 rows failed\n" in shown and "the model's context 8192" in shown

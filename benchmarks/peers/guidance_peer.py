@@ -26,7 +26,7 @@ class Guidance(BatchEngine):
         model = transformers.AutoModelForCausalLM.from_pretrained(job["model"], torch_dtype=getattr(torch, job["dtype"])).eval()
         self.model = guidance.models.Transformers(model, self.tokenizer, echo=False)
         return {"engine": f"Guidance {guidance.__version__} on transformers {transformers.__version__}", "precision": job["dtype"],
-                "can": ["regex", "schema", "stop"], "notes": ["text in, one request at a time"]}
+                "can": ["free", "regex", "schema", "stop"], "notes": ["text in, one request at a time"]}
 
     async def reset(self):
         """What it keeps is replaced by the next request."""

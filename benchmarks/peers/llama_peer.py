@@ -24,7 +24,7 @@ class Llama(Engine):
     async def open(self, job):
         self.server, context = llama_server(job)
         await self.server.start()
-        return {"engine": f"llama.cpp {version()}", "precision": job["dtype"], "can": ["ids", "regex", "schema", "seed", "stop"],
+        return {"engine": f"llama.cpp {version()}", "precision": job["dtype"], "can": ["ids", "free", "ignore_eos", "regex", "schema", "seed", "stop"],
                 "notes": [f"server with {slots(job)} slots and a unified cache of {context:,} tokens in float16, prompt cache on",
                           "regex through its grammar"]}
 

@@ -34,7 +34,7 @@ class Lmql(Engine):
         self.job, self.late = job, False
         self.queries = await asyncio.to_thread(Queries, job)
         return {"engine": f"LMQL {version('lmql')} on transformers {transformers.__version__}", "precision": job["dtype"],
-                "can": ["regex", "stop"], "notes": [f"text in, its local model, no cache from request to request, at most {LIMIT} s a request"]}
+                "can": ["free", "ignore_eos", "regex", "stop"], "notes": [f"text in, its local model, no cache from request to request, at most {LIMIT} s a request"]}
 
     async def generate(self, ask):
         if ask.get("schema"):

@@ -1,7 +1,7 @@
 """What `lmc bench` and an engine beside it say to each other: JSON objects, one a line, on the engine's standard input and output.
 
     > {"op": "open", "model": "/…/smollm2-135m-instruct", "dtype": "bfloat16", "threads": 2, "pool_bytes": 2147483648, "parallel": 32}
-    < {"event": "ready", "engine": "vLLM 0.32.0", "precision": "bfloat16", "can": ["regex", "schema", "seed", "stop", "score"], "notes": []}
+    < {"event": "ready", "engine": "vLLM 0.32.0", "precision": "bfloat16", "can": ["free", "regex", "score"], "notes": []}
     > {"op": "generate", "number": 1, "ids": [1, 42, …], "max_tokens": 16, "ignore_eos": true}
     > {"op": "generate", "number": 2, "ids": [1, 43, …], "max_tokens": 16, "ignore_eos": true}
     < {"event": "done", "number": 2, "ids": [7, …], "text": "…", "finish": "length", "computed": 12, "cached": 640}
@@ -18,7 +18,8 @@ a GGUF file, where there is one; dtype: the precision class that is asked for; t
 values, where the engine can be told; parallel: the most requests that are under way at a time.  `ready` says what really runs: engine and
 version, precision (of weights and products), `can`, and notes for people (block sizes, what is emulated, what is ignored).
 
-    can     regex, schema   constrained text          seed     a request's own random numbers      stop      stop texts
+    can     free            text without constraint   stop     stop texts        ignore_eos     end tokens are passed over
+            regex, schema   constrained text          seed     a request's own random numbers
             score           log-probabilities         ids      prompts go in as token ids (else as the text that they spell)
             programs        its own programs of the small workloads; where that is all, it takes no `generate`
 

@@ -29,7 +29,7 @@ class Sglang(Engine):
         self.frontend = Frontend(lambda calls: runtime_backend(f"http://127.0.0.1:{port}", calls))
         await self.frontend.load()
         return {"engine": f"SGLang {importlib.metadata.version('sglang')}", "precision": job["dtype"],
-                "can": ["ids", "regex", "schema", "stop", "score", "programs"],
+                "can": ["ids", "free", "ignore_eos", "regex", "schema", "stop", "score", "programs"],
                 "notes": [f"server with torch's own attention and a radix cache of {tokens:,} tokens", "no seeds",
                           "log-probabilities of prompts pass the cache by from where they begin"]}
 

@@ -43,7 +43,7 @@ class Transformers(BatchEngine):
         ends = self.model.generation_config.eos_token_id
         self.ends = set(ends if isinstance(ends, list) else [ends])
         self.room, self.kept, self.passes = job["pool_bytes"], [], 0
-        return {"engine": f"transformers {transformers.__version__}", "precision": job["dtype"], "can": ["ids", "seed", "stop", "score"],
+        return {"engine": f"transformers {transformers.__version__}", "precision": job["dtype"], "can": ["ids", "free", "ignore_eos", "seed", "stop", "score"],
                 "notes": [f"static batches of at most {MOST_ROWS} rows, prefix cache by hand, torch {torch.__version__}"]}
 
     async def reset(self):

@@ -33,7 +33,7 @@ class Vllm(Engine):
         self.engine = AsyncLLM.from_engine_args(arguments)
         notes = [f"automatic prefix caching in blocks of {BLOCK} tokens", "log-probabilities of prompts pass the cache by"]
         return {"engine": f"vLLM {vllm.__version__}", "precision": job["dtype"],
-                "can": ["ids", "regex", "schema", "seed", "stop", "score"], "notes": notes}
+                "can": ["ids", "free", "ignore_eos", "regex", "schema", "seed", "stop", "score"], "notes": notes}
 
     async def generate(self, ask):
         from vllm.sampling_params import RequestOutputKind

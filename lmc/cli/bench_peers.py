@@ -102,19 +102,21 @@ def _compare(contestants: list[Contestant], names: tuple[str, ...], sets: Sets, 
     from lmc.cli.peers.small_table import HEAD, bar_lines, lines, work_differs
     from lmc.cli.peers.small_turns import take_turns
     from lmc.cli.peers.small_workloads import SMALL_WORKLOADS
+    from lmc.cli.workloads.refusals import Refusals
 
     own = contestants[0]
     everything: list[Score] = []
     floors: dict[str, float | None] = {}
+    refusals = Refusals()
     click.echo(HEAD)
     for workload in (workload for workload in SMALL_WORKLOADS if workload.key in names):
-        scores = take_turns(contestants, workload, sets, rounds, _CLIENTS[clients], click.echo)
+        scores = take_turns(refusals.able(contestants, workload), workload, sets, rounds, _CLIENTS[clients], click.echo)
         first = next(iter(sets.values()))[workload.key]
         floors[workload.name] = None if roof is None else floor_seconds(roof, workload, first, own.fewest, scores[0].runs[0])
         for line in (*lines(scores, own.name, floors[workload.name], greedy=workload.greedy), *work_differs(scores, own.name)):
             click.echo(line)
         everything += scores
-    for line in bar_lines(everything, own.name, floors, own.precision):
+    for line in (*refusals.lines(), *bar_lines(everything, own.name, floors, own.precision)):
         click.echo(line)
     return everything, floors
 

@@ -27,20 +27,23 @@ from lmc.cli.workloads.contender import Contender, Outcome
 from lmc.cli.workloads.data import Data
 from lmc.cli.workloads.own_run import Lmc
 from lmc.cli.workloads.peer_contender import Client, PeerContender
+from lmc.cli.workloads.refusals import Refusals
 from lmc.cli.workloads.results import HEAD, lines, results_data, write_json
 from lmc.cli.workloads.rounds import median, take_turns
-from lmc.cli.workloads.table import NAMES, WORKLOADS, Row, Workload
+from lmc.cli.workloads.table import NAMES, QUICK_DOCUMENT, QUICK_TOKENS, WORKLOADS, Row, Workload, quick
 from lmc.diagnostics import Diagnostic, UsageError
 
 _CLIENTS = {"parallel": (Client.PARALLEL,), "sequential": (Client.SEQUENTIAL,), "both": (Client.PARALLEL, Client.SEQUENTIAL)}
+_SHORTER = (f"quick: free texts end at {QUICK_TOKENS} tokens and documents at {QUICK_DOCUMENT:,} characters, for everybody; with `--scale full` "
+            "they are as long as in the paper")
 
 
 @click.command("workloads")
 @click.option("--only", "names", multiple=True, type=click.Choice(NAMES), help="May be repeated. Default: all.")
 @click.option("--scale", type=click.Choice(("quick", "full")), default="quick", show_default=True,
-              help="A few rows of each, or as many as the paper's scripts have, as far as the data go.")
+              help="A few rows of each, with shorter texts, or as many as the paper's scripts have, as far as the data go.")
 @click.option("--rows", "count", type=click.IntRange(1), metavar="N", help="That many rows of each instead.")
-@click.option("--rounds", type=click.IntRange(1), metavar="N", help="Of which the median counts. Default: 3 with peers, else 1.")
+@click.option("--rounds", type=click.IntRange(1), metavar="N", help="Of which the median counts. Default: 1, of `full` with peers 3.")
 @click.option("--peers", metavar="NAME,…", help="Engines to take turns with, of those that `make bench-peers` has installed.")
 @click.option("--clients", type=click.Choice(tuple(_CLIENTS)),
               help="Whether peers get all calls of a program that can be made at once, or one at a time, or both in turn. "
@@ -59,13 +62,15 @@ def workloads_command(**given: Any) -> int:
     programs = given["programs"] or repository() / "examples" / "workloads"
     data = Data(given["data"] or programs / "sample")
     with ExitStack() as held:
-        bench = Bench(_contenders(given, programs, held), data, given["rounds"] or (3 if given["peers"] else 1))
+        full = given["scale"] == "full"
+        bench = Bench(_contenders(given, programs, held), data, given["rounds"] or (3 if given["peers"] and full else 1))
         click.echo(HEAD)
         for workload in (workload for workload in WORKLOADS if workload.name in (given["names"] or NAMES)):
-            most = given["count"] or (workload.full if given["scale"] == "full" else workload.quick)
-            bench.run(workload, most)
+            bench.run(workload if full else quick(workload), given["count"] or (workload.full if full else workload.few))
+        for line in (*bench.refusals.lines(), *([] if full else [_SHORTER])):
+            click.echo(line)
     setting = {"model": "the stand-in model" if given["dry"] else given["model"], "dtype": given["dtype"], "kernels": given["kernels"],
-               "data": str(data.folder), "engines": bench.engines}
+               "data": str(data.folder), "scale": given["scale"], "engines": bench.engines}
     results = results_data(bench.medians, bench.all, setting)
     if given["out"] is not None:
         write_json(given["out"], results)
@@ -76,11 +81,12 @@ def workloads_command(**given: Any) -> int:
 
 @dataclass(slots=True)
 class Bench:
-    """Who takes turns, ours first, and what came of it: `medians` of each workload, ours first, and `all` runs."""
+    """Who takes turns, ours first, and what came of it: `medians` of each workload, ours first, and `all` runs; and who did not."""
 
     contenders: Sequence[Contender]
     data: Data
     rounds: int
+    refusals: Refusals = field(default_factory=Refusals)
     medians: list[Outcome] = field(default_factory=list)
     all: list[Outcome] = field(default_factory=list)
 
@@ -90,7 +96,8 @@ class Bench:
 
     def run(self, workload: Workload, most: int) -> None:
         """Prints the workload's lines."""
-        found = take_turns(self.contenders, workload, _rows(workload, self.data, most), self.data, self.rounds, click.echo)
+        able = self.refusals.able(self.contenders, workload)
+        found = take_turns(able, workload, _rows(workload, self.data, most), self.data, self.rounds, click.echo)
         medians = [median(outcomes) for outcomes in found.values()]
         for line in lines(medians):
             click.echo(line)

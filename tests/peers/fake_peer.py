@@ -74,7 +74,7 @@ class Fake(Engine, Opening):
     async def open(self, job):
         if "slow-open" in WORDS:
             await asyncio.sleep(600)
-        can = ["ids", "regex", "schema", "seed", "stop", "score"] + ["programs"] * ("programs" in WORDS)
+        can = ["ids", "free", "ignore_eos", "regex", "schema", "seed", "stop", "score"] + ["programs"] * ("programs" in WORDS)
         if "only-programs" in WORDS:
             can = ["programs"]
         return {"engine": "fake 1.0", "precision": job["dtype"], "can": can, **self.opened(job)}
@@ -122,7 +122,7 @@ class FakeBatches(BatchEngine, Opening):
         self.cache = Cache()
 
     async def open(self, job):
-        return {"engine": "fake batches 1.0", "precision": job["dtype"], "can": ["ids"], **self.opened(job)}
+        return {"engine": "fake batches 1.0", "precision": job["dtype"], "can": ["ids", "free"], **self.opened(job)}
 
     def check(self, ask):
         if "regex" in ask:

@@ -24,7 +24,7 @@ class Own(Engine):
         self.asked = self.before = 0
         self.session, self.job = None, job
         self.start()
-        can = ["ids", "regex", "seed", "stop", "score"]
+        can = ["ids", "free", "ignore_eos", "regex", "seed", "stop", "score"]
         return {"engine": "lmc itself", "precision": job["dtype"], "can": can}
 
     def start(self):

@@ -19,9 +19,10 @@ from lmc.cli.workloads.equal_work import EqualWork, equal_work
 from lmc.cli.workloads.own_run import Lmc
 from lmc.cli.workloads.peer_contender import Client, PeerContender, Spelling
 from lmc.cli.workloads.peer_session import PeerSession, taken
+from lmc.cli.workloads.refusals import Refusals
 from lmc.cli.workloads.results import HEAD, lines
 from lmc.cli.workloads.rounds import median, take_turns
-from lmc.cli.workloads.table import WORKLOADS
+from lmc.cli.workloads.table import QUICK_TOKENS, WORKLOADS, quick
 from lmc.diagnostics import RunError
 from lmc.runtime.dry_text import dry_tokenizer
 from lmc.runtime.request import Finish, GenerateRequest, Sampling
@@ -130,10 +131,9 @@ def test_a_sequential_client_makes_one_call_at_a_time_in_each_row(peer):
 
 
 def test_a_sequential_client_is_left_out_where_it_would_be_the_same(peer):
-    told = []
-    clients = [contender(peer, Client.SEQUENTIAL)]
-    assert take_turns(clients, BY_NAME["mmlu"], rows("mmlu", 1), SAMPLE, 1, told.append) == {}
-    assert told == ["    own seq does not run mmlu: no two calls of a row stand side by side"]
+    refusals, clients = Refusals(), [contender(peer, client) for client in Client]
+    assert [refusals.able(clients, BY_NAME[name]) for name in ("mmlu", "llm_judge", "rag")] == [clients[:1], clients, clients[:1]]
+    assert list(refusals.lines()) == ["own seq does not run mmlu, rag: no two calls of a row stand side by side"]
 
 
 def test_a_peer_with_programs_of_its_own_language_only_is_left_out():
@@ -153,12 +153,24 @@ def test_which_workloads_ask_for_several_things_at_once():
 
 
 def test_what_a_peer_cannot_do_is_said_and_left_out(peer, monkeypatch):
-    monkeypatch.setattr(peer, "ready", replace(peer.ready, can=frozenset({"ids", "stop", "seed"})))
+    monkeypatch.setattr(peer, "ready", replace(peer.ready, can=frozenset({"ids", "free", "stop", "seed"})))
     reasons = {name: contender(peer).cannot(workload) for name, workload in BY_NAME.items()}
     assert {name for name, reason in reasons.items() if reason == "it cannot be kept to a regex"} == {
         "react_agent", "json_object", "json_fields", "json_character"}
     assert reasons["hellaswag"] == "it gives no log-probabilities of a prompt and keeps no regex"
+    chats = {"multi_turn_chat_short", "multi_turn_chat_long"}
+    assert {name for name, reason in reasons.items() if reason == "it cannot pass over end tokens"} == chats
     assert reasons["mmlu"] is None and reasons["tree_of_thought_39"] is None
+
+
+def test_a_peer_of_constrained_text_alone(peer, monkeypatch):
+    """Each reason is one line, however many workloads it is about."""
+    monkeypatch.setattr(peer, "ready", replace(peer.ready, can=frozenset({"regex", "schema"})))
+    refusals = Refusals()
+    assert {name for name, workload in BY_NAME.items() if refusals.able([contender(peer)], workload)} == {
+        "hellaswag", "json_object", "json_fields", "json_character"}
+    (line,) = refusals.lines()
+    assert line.startswith("own does not run mmlu, react_replay, ") and line.endswith(": it writes constrained text only")
 
 
 def test_a_choice_without_log_probabilities_is_one_of_the_options(peer, monkeypatch):
@@ -193,6 +205,20 @@ def _ask():
     from lmc.cli.peers.exchange import PeerAsk
 
     return PeerAsk((65, 66), 2)
+
+
+@pytest.mark.parametrize("name", ["llm_judge", "json_object", "multi_turn_chat_long", "mmlu"])
+def test_quick_is_the_same_calls_on_less_text_for_all(peer, name):
+    workload, count = BY_NAME[name], 2
+    given = list(islice(quick(workload).rows(SAMPLE), count))
+    found = take_turns([Lmc(EXAMPLES, DRY), contender(peer)], quick(workload), given, SAMPLE, 1, pytest.fail)
+    ours, theirs, whole = found["lmc"][0], found["own"][0], alone(contender(peer), workload, rows(name, count), SAMPLE)
+    assert (ours.failed, theirs.failed) == (0, 0) and ours.asked == theirs.asked and ours.values == theirs.values
+    assert ours.calls == theirs.calls == whole.calls and len(theirs.asked) == len(whole.asked)
+    if name == "multi_turn_chat_long":
+        assert theirs.output == ours.output == whole.calls * QUICK_TOKENS < whole.output
+    else:
+        assert theirs.output == whole.output, "short texts, and what a constraint holds, keep their length"
 
 
 def test_a_run_begins_with_an_empty_cache(peer):
@@ -294,5 +320,5 @@ def test_the_command_beside_a_peer(monkeypatch, tmp_path, capsys):
     for ours, theirs in (data["outcomes"][:2], data["outcomes"][2:]):
         assert theirs["asked"] == ours["asked"] and theirs["values"] == ours["values"]
     shown = capsys.readouterr().out
-    assert "    llama: 1 of 1 prompts and 1 of 1 results as lmc's" in shown and "llama seq does not run mmlu" in shown
+    assert "    llama: 1 of 1 prompts and 1 of 1 results as lmc's" in shown and "llama seq does not run mmlu, json_object: " in shown
     assert data["engines"]["llama"] == "lmc itself" and len(data["rounds"]) == 4

@@ -80,7 +80,10 @@ class PeerContestant:
 
     def cannot(self, workload: SmallWorkload) -> str | None:
         missing = workload.needs - self.peer.ready.can
-        return f"it has no {', '.join(sorted(missing))}" if missing else None
+        if missing:
+            return f"it has no {', '.join(sorted(missing))}"
+        free = "regex" not in workload.needs
+        return self.peer.ready.cannot_write(free=free, ignore_eos=free)
 
     def run(self, workload: SmallWorkload, data: Mapping[str, Any], *, parallel: bool) -> Run:
         return asyncio.run(self._run(workload, data, parallel))

@@ -48,6 +48,12 @@ class PeerReady:
         """Not so a peer that has nothing but programs of its own."""
         return self.can != {"programs"}
 
+    def cannot_write(self, *, free: bool, ignore_eos: bool) -> str | None:
+        """Why it is not asked for text without constraint, or for text that goes on where an end token would stand; None where it is."""
+        if free and "free" not in self.can:
+            return "it writes constrained text only"
+        return "it cannot pass over end tokens" if ignore_eos and "ignore_eos" not in self.can else None
+
 
 @dataclass(frozen=True, slots=True)
 class PeerAsk:

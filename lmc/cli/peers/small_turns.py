@@ -35,24 +35,17 @@ class Score:
 
 def take_turns(contestants: Sequence[Contestant], workload: SmallWorkload, sets: Sets, rounds: int, clients: Sequence[bool],
                tell: Callable[[str], None]) -> list[Score]:
-    """clients: whether parallel, one for each kind; the first contestant is ours and the others are held against it.
-
-    tell: gets a line for each that does not take part or to the end, with the reason
-    """
+    """contestants: that can run it; clients: whether parallel, one for each kind; tell: gets a line for each whose engine ends"""
     *played, spare = sets.values()
     entries = [(contestant, parallel) for contestant in contestants for parallel in _kinds(contestant, workload, clients)]
     runs: dict[tuple[str, bool], list[Run]] = {}
     for number, salted in enumerate([spare, *played[:rounds]]):
         for contestant, parallel in tuple(entries):
-            if number == 0 and (reason := contestant.cannot(workload)) is not None:
-                tell(f"    {contestant.name} does not run {workload.name}: {reason}")
-            else:
-                run = _turn(contestant, workload, salted[workload.key], parallel, tell)
-                if number and run is not None:
-                    runs.setdefault((contestant.name, parallel), []).append(run)
-                if run is not None:
-                    continue
-            entries.remove((contestant, parallel))
+            run = _turn(contestant, workload, salted[workload.key], parallel, tell)
+            if run is None:
+                entries.remove((contestant, parallel))
+            elif number:
+                runs.setdefault((contestant.name, parallel), []).append(run)
     return [Score(workload.name, contestant.name, contestant.precision, parallel, tuple(found))
             for contestant, parallel in entries if (found := runs.get((contestant.name, parallel)))]
 

@@ -75,7 +75,7 @@ class Lmc:
         from lmc.runtime.host import bind_externs
         from lmc.runtime.machine import Machine
 
-        watched = WatchedSession(session)
+        watched = WatchedSession(session, workload.most_tokens)
         machine = Machine(program, watched, bind_externs(program, workload.externs(data), strict=True))
         await warm_up(session)
         reset_peak()

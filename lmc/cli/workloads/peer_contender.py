@@ -75,8 +75,12 @@ class PeerContender:
         program, can = load_program(self.programs / f"{workload.program}.lmp"), self.peer.ready.can
         if program.constraints and not can & {"regex", "schema"}:
             return "it cannot be kept to a regex"
-        chooses = any(step.opcode in ("lm.select", "lm.score") for step in program_instructions(program))
-        return "it gives no log-probabilities of a prompt and keeps no regex" if chooses and not can & {"score", "regex"} else None
+        steps = tuple(program_instructions(program))
+        if any(step.opcode in ("lm.select", "lm.score") for step in steps) and not can & {"score", "regex"}:
+            return "it gives no log-probabilities of a prompt and keeps no regex"
+        generations = [step for step in steps if step.opcode == "lm.gen"]
+        return self.peer.ready.cannot_write(free=any("constraint" not in step.attributes for step in generations),
+                                            ignore_eos=any("ignore_eos" in step.inputs for step in generations))
 
     def run(self, workload: Workload, rows: Sequence[Row], data: Data) -> Outcome:
         """Raises `PeerError` where the peer has ended."""
@@ -101,7 +105,8 @@ class PeerContender:
         from lmc.runtime.machine import Machine
 
         program, spelling = load_program(self.programs / f"{workload.program}.lmp"), self.spelling
-        watched = WatchedSession(PeerSession(self.peer, spelling.tokenizer, spelling.template, limit=spelling.limit))
+        watched = WatchedSession(PeerSession(self.peer, spelling.tokenizer, spelling.template, limit=spelling.limit),
+                                 workload.most_tokens)
         machine = Machine(program, watched, bind_externs(program, workload.externs(data), strict=True))
         await self.peer.reset()
         self.peer.reset_peak()

@@ -113,8 +113,9 @@ class PeerSession:
         """The option that the peer writes has all the probability."""
         first = requests[0]
         options = [self.tokenizer.decode_bytes(request.ids[request.start:]).decode(errors="replace") for request in requests]
-        most = max(len(request.ids) for request in requests) - first.start
-        answer = await self._peer.generate(PeerAsk(first.ids[:first.start], 2 * most, regex=wanted_option(options).regex))
+        # Each byte may be a token of its own where the likeliest token is no beginning of an option.
+        most = max(len(option.encode()) for option in options) + 1
+        answer = await self._peer.generate(PeerAsk(first.ids[:first.start], most, regex=wanted_option(options).regex))
         if answer.text not in options:
             raise failure("E0836", f"the peer's text is none of the options: {answer.text[:100]!r}", None, kind="invalid", raw=answer.text)
         usage = Usage(answer.cached or 0, answer.computed or 0, 0)

@@ -20,9 +20,9 @@ def take_turns(contenders: Sequence[Contender], workload: Workload, rows: Sequen
                tell: Callable[[str], None]) -> dict[str, list[Outcome]]:
     """The outcomes of each contender by its name, one for each round; fewer of one whose engine ends, and none where it ends at once.
 
-    All are paused before and after.  tell: gets a line for each contender that does not take part or to the end, with the reason
+    contenders: that can run it; all are paused before and after.  tell: gets a line for each whose engine ends
     """
-    playing = [contender for contender in contenders if _takes_part(contender, workload, tell)]
+    playing = list(contenders)
     outcomes: dict[str, list[Outcome]] = {contender.name: [] for contender in playing}
     for _ in range(rounds):
         for contender in tuple(playing):
@@ -55,10 +55,3 @@ def median(runs: Sequence[_Run]) -> _Run:
     middle = sorted(runs, key=lambda run: run.seconds)[(len(runs) - 1) // 2]
     peaks = [run.peak_bytes for run in runs if run.peak_bytes is not None]
     return replace(middle, seconds=statistics.median(run.seconds for run in runs), peak_bytes=max(peaks, default=None))
-
-
-def _takes_part(contender: Contender, workload: Workload, tell: Callable[[str], None]) -> bool:
-    reason = contender.cannot(workload)
-    if reason is not None:
-        tell(f"    {contender.name} does not run {workload.name}: {reason}")
-    return reason is None

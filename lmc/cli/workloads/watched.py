@@ -1,9 +1,9 @@
-"""A session that passes everything on and keeps what was asked, so that runs of two engines can be held against one another.
+"""A session that keeps what was asked and passes it on, so that runs of two engines can be held against one another.
 
     watched = WatchedSession(session)         Machine(program, watched, externs) runs as always
     watched.events                            [Asked(…), Asked(…), Written(…), …] in the order in which it happened
 
-What is kept is token ids.  It costs some microseconds a call, and is the same for all engines.
+Texts that nothing constrains may be cut shorter than the program says, for all engines alike.  What is kept is token ids.  It costs some microseconds a call, and is the same for all engines.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Written:
 
 
 class WatchedSession:
-    """Around `session`, whatever answers."""
+    """Around `session`, whatever answers.  most_tokens: of a text that nothing constrains; None: as each request says."""
 
-    def __init__(self, session: Answers):
-        self._session = session
+    def __init__(self, session: Answers, most_tokens: int | None = None):
+        self._session, self._most = session, most_tokens
         self.name, self.tokenizer, self.prompter = session.name, session.tokenizer, session.prompter
         self.has_template, self.limit, self.remote = session.has_template, session.limit, session.remote
         #: Pieces of one request are noted in the engine's thread, all else in the event loop's: appending is safe from both.
@@ -74,7 +74,9 @@ class WatchedSession:
         self._session.hint(hint, on_usage)
 
     def _noting(self, request: GenerateRequest, last: list[GenerateRequest]) -> GenerateRequest:
-        """The request, whose further pieces are noted as they are made; `last` holds the newest of them."""
+        """The request as it is passed on, whose further pieces are noted as they are made; `last` holds the newest of them."""
+        if self._most is not None and request.constraint is None and request.max_tokens > self._most:
+            request = replace(request, max_tokens=self._most)
         following = request.then
         if following is None:
             return request
