@@ -119,13 +119,15 @@ def texts_of(backend, name, rows):
     return [text for state in states for text in state.ret_value]
 
 
-def runtime_backend(url, calls):
-    """SGLang's own runtime."""
+def runtime_backend(url, calls, never):
+    """SGLang's own runtime.  never: a bias that keeps end tokens from being drawn where a program passes over them"""
     from sglang.lang.backend import runtime_endpoint
 
     plain = getattr(runtime_endpoint.http_request, "plain", runtime_endpoint.http_request)
 
     def http_request(address, json=None, **options):
+        if json is not None and json.get("sampling_params", {}).get("ignore_eos"):
+            json = {**json, "sampling_params": {**json["sampling_params"], "logit_bias": never}}
         answer = calls.watched(plain)(address, json=json, **options)
         if address.endswith("/generate"):
             if answer.status_code != 200:

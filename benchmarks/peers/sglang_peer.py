@@ -8,6 +8,7 @@ import importlib.metadata
 import os
 import sys
 
+from end_tokens import end_tokens, never
 from kv_bytes import kv_bytes
 from loopback_server import LoopbackServer, free_port
 from peer_protocol import Engine, serve
@@ -22,11 +23,11 @@ class Sglang(Engine):
     async def open(self, job):
         os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
         # Those that were asked for.
-        self.constraints = set()
+        self.constraints, self.never = set(), never(end_tokens(job["model"]))
         port, tokens = free_port(), job["pool_bytes"] // kv_bytes(job["model"], NUMBER_BYTES[job["dtype"]])
         self.server = LoopbackServer("SGLang's server", command(job, port, tokens), port, environment=environment(job), start=START)
         await self.server.start()
-        self.frontend = Frontend(lambda calls: runtime_backend(f"http://127.0.0.1:{port}", calls))
+        self.frontend = Frontend(lambda calls: runtime_backend(f"http://127.0.0.1:{port}", calls, self.never))
         await self.frontend.load()
         return {"engine": f"SGLang {importlib.metadata.version('sglang')}", "precision": job["dtype"],
                 "can": ["ids", "free", "ignore_eos", "regex", "schema", "stop", "score", "programs"],
@@ -35,7 +36,7 @@ class Sglang(Engine):
 
     async def generate(self, ask):
         settings = {"max_new_tokens": ask["max_tokens"], "temperature": ask.get("temperature", 0.0), "top_p": ask.get("top_p", 1.0),
-                    "stop": ask.get("stop") or None, "ignore_eos": ask.get("ignore_eos", False)}
+                    "stop": ask.get("stop") or None, "logit_bias": self.never if ask.get("ignore_eos") else None}
         if ask.get("regex"):
             settings["regex"] = ask["regex"]
             self.constraints.add(("regex", ask["regex"]))

@@ -3,16 +3,13 @@
 Prefixes are cached in blocks of 32 tokens, the size that computes least on these workloads (its default on a processor is 128).
 """
 
-import json
 import os
 import sys
-from pathlib import Path
 
+from end_tokens import end_tokens, never
 from peer_protocol import Engine, serve
 
 BLOCK = 32
-# The lowest bias that it takes.
-NEVER = -100.0
 
 
 class Vllm(Engine):
@@ -27,7 +24,7 @@ class Vllm(Engine):
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
-        self.vllm, self.numbers, self.ends = vllm, 0, end_tokens(Path(job["model"]))
+        self.vllm, self.numbers, self.never = vllm, 0, never(end_tokens(job["model"]))
         arguments = AsyncEngineArgs(model=job["model"], dtype=job["dtype"], block_size=BLOCK, enable_prefix_caching=True,
                                     max_num_seqs=job["parallel"], max_model_len=8192, disable_log_stats=True)
         self.engine = AsyncLLM.from_engine_args(arguments)
@@ -40,8 +37,7 @@ class Vllm(Engine):
 
         settings = {"max_tokens": ask["max_tokens"], "temperature": ask.get("temperature", 0.0), "top_p": ask.get("top_p", 1.0),
                     "seed": ask.get("seed"), "stop": ask.get("stop") or None,
-                    # Its own `ignore_eos` writes end tokens and goes on behind them.
-                    "logit_bias": dict.fromkeys(self.ends, NEVER) if ask.get("ignore_eos") else None,
+                    "logit_bias": self.never if ask.get("ignore_eos") else None,
                     "structured_outputs": self.constraint(ask), "output_kind": RequestOutputKind.FINAL_ONLY}
         last = await self.last(ask["ids"], self.vllm.SamplingParams(**settings))
         made = last.outputs[0]
@@ -80,16 +76,6 @@ class Vllm(Engine):
 
     async def close(self):
         self.engine.shutdown()
-
-
-def end_tokens(model):
-    """Ids of the tokens that end a text; model: its folder."""
-    for name in ("generation_config.json", "config.json"):
-        if (model / name).exists():
-            ends = json.loads((model / name).read_text()).get("eos_token_id")
-            if ends is not None:
-                return ends if isinstance(ends, list) else [ends]
-    return []
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def adapters(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.setitem(sys.modules, "sglang", fake_sglang)
     yield
-    for name in ("sglang_programs", "sglang_frontend"):
+    for name in ("sglang_programs", "sglang_frontend", "sglang_peer"):
         sys.modules.pop(name, None)
 
 
@@ -94,6 +94,33 @@ def test_the_regex_is_that_of_the_data():
     from sglang_programs import PERSON
 
     assert PERSON == REGEX
+
+
+def test_end_tokens_are_never_drawn_where_they_are_passed_over():
+    """Its own `ignore_eos` would write them."""
+    from sglang_peer import Sglang
+
+    engine, asked = Sglang(), []
+
+    class Server:
+        async def call(self, method, path, body):
+            asked.append(body["sampling_params"])
+            return {"output_ids": [7, 8], "text": "ab", "meta_info": {"finish_reason": {"type": "length"}, "prompt_tokens": 3, "cached_tokens": 1}}
+
+    engine.server, engine.constraints, engine.never = Server(), set(), {2: -100.0}
+    for ask in ({"ids": [1], "max_tokens": 2, "ignore_eos": True}, {"ids": [1], "max_tokens": 2}):
+        assert asyncio.run(engine.generate(ask))["ids"] == [7, 8]
+    assert [settings["logit_bias"] for settings in asked] == [{2: -100.0}, None]
+
+
+def test_end_tokens_of_a_folder(tmp_path):
+    from end_tokens import end_tokens, never
+
+    assert end_tokens(tmp_path) == []
+    (tmp_path / "config.json").write_text('{"eos_token_id": 2}')
+    assert end_tokens(tmp_path) == [2]
+    (tmp_path / "generation_config.json").write_text('{"eos_token_id": [3, 4]}')
+    assert never(end_tokens(tmp_path)) == {3: -100.0, 4: -100.0}
 
 
 def test_a_count_that_is_not_known():
