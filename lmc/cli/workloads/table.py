@@ -73,19 +73,19 @@ def _short_page(row: Row) -> Row:
 
 WORKLOADS = (
     Workload("mmlu", "mmlu", "mmlu", rows.mmlu, 400),
-    Workload("hellaswag", "hellaswag", "hellaswag", rows.hellaswag, 200),
-    Workload("react_replay", "react_replay", "react_replay", rows.react_replay, 100, few=2),
+    Workload("hellaswag", "hellaswag", "hellaswag", rows.hellaswag, 200, few=2),
+    Workload("react_replay", "react_replay", "react_replay", rows.react_replay, 100, few=1),
     Workload("react_agent", "react_agent", "react_agent", rows.react_agent, 100, few=2, externs=_articles),
     # Two of each of the five kinds.
     Workload("generative_agents", "generative_agents", "generative_agents", rows.generative_agents, 400, few=10, in_order=True),
     Workload("tree_of_thought_30", "tree_of_thought", "deep", rows.questions, 32, few=1, side_by_side=True),
     Workload("tree_of_thought_39", "tree_of_thought", "wide", rows.questions, 32, few=1, side_by_side=True),
     Workload("skeleton_of_thought", "skeleton_of_thought", "skeleton_of_thought", rows.topics, 50, few=2, side_by_side=True),
-    Workload("llm_judge", "llm_judge", "llm_judge", rows.essays, 25, few=2, side_by_side=True),
+    Workload("llm_judge", "llm_judge", "llm_judge", rows.essays, 25, few=1, side_by_side=True),
     Workload("json_object", "json_decoding", "country", rows.documents, 30, shorter=_short_page),
     Workload("json_fields", "json_decoding", "by_field", rows.documents, 20, shorter=_short_page),
     Workload("json_character", "json_decoding", "character", rows.names, 50),
-    Workload("multi_turn_chat_short", "multi_turn_chat", "multi_turn_chat", partial(rows.chats, "new_tokens_short"), 20),
+    Workload("multi_turn_chat_short", "multi_turn_chat", "multi_turn_chat", partial(rows.chats, "new_tokens_short"), 20, few=2),
     Workload("multi_turn_chat_long", "multi_turn_chat", "multi_turn_chat", partial(rows.chats, "new_tokens_long"), 20, few=1),
     Workload("rag", "rag", "rag", rows.with_passages, 60),
     Workload("self_consistency", "self_consistency", "self_consistency", rows.questions, 64, few=2, side_by_side=True),
