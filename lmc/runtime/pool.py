@@ -3,21 +3,21 @@
 A slot holds one token.  Slots are handed out in runs where possible, because attention reads a run up to twice as fast as scattered
 slots; but `n` free slots always satisfy a demand for `n`, however scattered they are.
 
-    free:  [0, 100)                allocate(40)           -> 0 … 39
-    free:  [40, 100)               allocate(1, after=39)  -> 40            the run goes on
-    free:  [41, 100)               allocate(1, after=17)  -> 70            17's neighbour is taken: a new run in the middle of the
-                                                                          longest one, so that both sides have room to
-                                                                          grow; of a very long run near its beginning
-The pool knows neither requests nor the tree: a slot that is not free is someone else's business.
+    free:  [0, 100)                allocate(40, room=20)   -> 40 … 79      the end of the longest run, but for the room to grow into
+    free:  [0, 40) [80, 100)       allocate(10, room=20)   -> 10 … 19      the next one leaves that room alone
+    free:  [0, 10) [20, 40) [80, 100)   allocate(1, after=79)   -> 80      the run goes on
+
+Nothing is reserved: room is where nobody else is put while there are longer runs.  The pool knows neither requests nor the tree: a
+slot that is not free is someone else's business.
 """
 
 from __future__ import annotations
 
 import heapq
 
-# What a request that asks slot by slot gets at most to grow into: few texts are longer, and a run of so many is read as fast as any.
-# Memory comes from the system by huge pages, each of which holds thousands of slots of one layer and head, and to clear them takes
-# longer than a step: requests that lie close together touch fewer.
+# What a request gets at most to grow into: few texts are longer, and a run of so many is read as fast as any.  Memory comes from the
+# system by huge pages, each of which holds thousands of slots of one layer and head, and to clear them takes longer than a step:
+# requests that lie close together touch fewer.
 _ROOM = 256
 
 
@@ -39,22 +39,17 @@ class KvPool:
     def allocate(self, count: int, *, after: int | None = None, room: int = _ROOM) -> list[int] | None:
         """`count` slots, the first one next to slot `after` where that is free; None if fewer are free.
 
-        room: how many more, at the most, are going to be asked for behind them, one at a time."""
+        room: how many more, at the most, are going to be asked for behind them."""
         if count > self.free_count:
             return None
         slots: list[int] = []
         if after is not None and after + 1 in self._length:
             slots += self._take(after + 1, after + 1, count)
+        room = min(room, _ROOM)
         while len(slots) < count:
             start, length = self._longest_run()
-            wanted = count - len(slots)
-            # A single token is a request that outgrew its run and will ask again.
-            first = start + min(length // 2, room, _ROOM) if count == 1 else start
-            slots += self._take(start, first, wanted)
+            slots += self._take(start, start + _place(length, count - len(slots), room), count - len(slots))
         self.free_count -= count
-        for slot in slots:
-            assert not self._taken[slot], f"slot {slot} was handed out twice"
-            self._taken[slot] = 1
         return slots
 
     def free(self, slots: list[int]) -> None:
@@ -79,14 +74,17 @@ class KvPool:
     def _take(self, start: int, first: int, count: int) -> range:
         """Up to `count` slots from `first` on, out of the run that begins at `start`."""
         length = self._length.pop(start)
-        self._new.discard(start)
         end = start + length
-        del self._start[end]
         last = min(first + count, end)
+        self._new.discard(start)
         if first > start:
             self._add(start, first)
         if end > last:
             self._add(last, end)
+        else:
+            del self._start[end]
+        assert self._taken.find(1, first, last) < 0, f"one of the slots {first} … {last - 1} was handed out twice"
+        self._taken[first:last] = bytes([1]) * (last - first)
         return range(first, last)
 
     def _give(self, start: int, end: int) -> None:
@@ -121,3 +119,11 @@ class KvPool:
             if self._length.get(start) == -negative:
                 return start, -negative
             heapq.heappop(self._longest)
+
+
+def _place(length: int, count: int, room: int) -> int:
+    """Where in a run of `length` free slots `count` are put that have to grow by `room`: at its end but for the room.  In a shorter run
+    a new one has half, because what is before it may grow into the other half; many slots begin the run, so that they are together."""
+    if length >= count + room:
+        return length - count - room
+    return length // 2 if count == 1 else 0

@@ -38,6 +38,10 @@ MAX_RETRACTIONS = 3
 #: Where room must be made, it is made for so many tokens, and in a small pool for one part in so many: to cut one token off a leaf
 #: takes as long as to cut many.
 _EVICTED_AT_ONCE = 64
+#: What running requests are going to ask for is kept free so many times over, as far as that is one part in so many of the pool, and as
+#: much again where room must be made.  Who grows then finds a run to grow into; with less, texts come to lie in the gaps between others,
+#: and leave such gaps: pieces of one or two slots are slow to find and to read.
+_SPARE_TIMES, _SPARE_SHARE = 2, 32
 
 
 class Scheduler:
@@ -54,6 +58,8 @@ class Scheduler:
         self.max_batch_tokens = max_batch_tokens
         self.cache = cache
         self._evicted_at_once = max(1, min(_EVICTED_AT_ONCE, slots // _EVICTED_AT_ONCE))
+        self._most_spare = slots // _SPARE_SHARE
+        self._promised = 0  # slots that running requests are going to ask for
         self.running: list[Request] = []  # in order of admission
         self.waiting: list[Request] = []  # in order of their ids, so that equal prefixes are neighbours
         self.retractions = 0
@@ -77,6 +83,7 @@ class Scheduler:
         self._steps += 1
         self.tree.step = self._steps
         self._fresh.clear()
+        self._promised = sum(r.ungrown for r in self.running)
         self._extend_running()
         left = self._admit(self.max_batch_tokens - sum(r.planned for r in self.running))
         self._add_drafts(self._top_up(left))
@@ -259,15 +266,18 @@ class Scheduler:
         request.state, request.admitted = State.RUNNING, self._admissions
         request.hang = None
         request.share_to = len(request.ids)
+        self._promised += request.ungrown
         if request.cached is None:
             request.cached = request.computed
 
     def _grow(self, request: Request, count: int) -> None:
         """Plan `count` more tokens; there must be room."""
-        short = count - self.pool.free_count
-        if short > 0:
-            self.pool.free(self.tree.evict(max(short, self._evicted_at_once)))
-        room = max(0, request.most - request.scheduled - count)
+        spare = min(self._most_spare, _SPARE_TIMES * self._promised)
+        short = count + spare - self.pool.free_count
+        if short > 0 and self.tree.cached_count:
+            self.pool.free(self.tree.evict(max(short + spare, self._evicted_at_once)))
+        # The last token of an answer is not computed.
+        room = max(0, request.most - 1 - request.scheduled - count)
         slots = self.pool.allocate(count, after=request.slots[-1] if request.slots else None, room=room)
         assert slots is not None, f"{count} slots were promised, {self.pool.free_count} are free"
         shared = request.prefilling and self.cache

@@ -66,6 +66,11 @@ class Request:
         return len(self.ids) - self.computed - self.planned
 
     @property
+    def ungrown(self) -> int:
+        """Tokens that it may still come to have."""
+        return max(0, self.most - len(self.ids))
+
+    @property
     def prefilling(self) -> bool:
         """Whether tokens that others may share are still to be planned."""
         return self.computed + self.planned < self.share_to
