@@ -114,9 +114,9 @@ static void product_amx_rows(const uint32_t *x, int64_t x_stride, int64_t rows, 
 }
 
 static void product_amx(int64_t bf16, const uint32_t *x, int64_t x_stride, int64_t rows, const uint32_t *packed, int64_t words,
-                        int64_t blocks, float *y, int64_t y_stride, int64_t add) {
+                        int64_t blocks, float *y, int64_t y_stride, int64_t add, const uint32_t *behind) {
     if (!bf16) {
-        product_lanes(0, x, x_stride, rows, packed, words, blocks, y, y_stride, add);
+        product_lanes(0, x, x_stride, rows, packed, words, blocks, y, y_stride, add, behind);
         return;
     }
     for (int64_t row = 0; row < rows; row += 32)

@@ -1,7 +1,8 @@
 /* Causal attention of some rows' queries over their slots, read from the pool where they lie.
 
        span of 256 positions:  keys   -> packed like a weight matrix of 256 outputs     scores = q . keys
-                               values -> packed like one of head_dim outputs            sums   = weights . values
+                               values -> packed like one of head_dim outputs, or as     sums   = weights . values
+                                         they lie where slots follow one another
        spans are merged in ascending order by their largest scores (log-sum-exp)
 
    Rows that share a prefix read it once: a span is cut into segments, each some positions that some neighbouring pieces have in common,
@@ -76,6 +77,10 @@ static void pack_values(const attention *a, const int32_t *slots, int64_t count,
         for (int64_t block = 0; block < a->value_blocks; block++) {
             uint32_t *out = a->values + (block * words + word) * LMC_LANES;
             int64_t begin = block * LMC_LANES, n = tile->head_dim - begin < LMC_LANES ? tile->head_dim - begin : LMC_LANES;
+            if (!tile->bf16 && even && n == LMC_LANES) {
+                lanes_store((float *)out, lanes_load((const float *)even + begin));
+                continue;
+            }
             for (int64_t i = 0; i < LMC_LANES; i++) out[i] = 0;
             if (!tile->bf16) {
                 if (even) memcpy(out, (const uint32_t *)even + begin, (size_t)n * 4);
@@ -168,27 +173,45 @@ static void cut(attention *a, int64_t from, int64_t to, int64_t row, int64_t fir
     }
 }
 
+static int64_t rows_of(const lmc_tile *tile, const segment *s) {
+    int64_t queries = 0;
+    for (int64_t i = s->from; i < s->to; i++) queries += tile->pieces[i].queries;
+    return queries * tile->group;
+}
+
 /* Of the segment, whose first position is the `at`-th of the span: scores of its rows. */
 static void score_segment(const attention *a, const segment *s, int64_t at) {
     const lmc_tile *tile = a->tile;
     const int32_t *slots = tile->pieces[s->from].slots;
-    int64_t count = s->end - s->begin, keys = lmc_up(count, LMC_BLOCK), rows = 0;
-    for (int64_t i = s->from; i < s->to; i++) rows += tile->pieces[i].queries * tile->group;
+    int64_t count = s->end - s->begin, keys = lmc_up(count, LMC_BLOCK);
     for (int64_t key = 0; key < keys; key += LMC_LANES)
         pack_key_block(tile, slots + s->begin + key, count - key, a->key_words, a->keys + key * a->key_words);
-    PRODUCT(tile->bf16, a->q + s->row * tile->q_words, tile->q_words, rows, a->keys, a->key_words, keys / LMC_LANES,
-            a->scores + s->row * LMC_SPAN + at, LMC_SPAN, 0);
+    PRODUCT(tile->bf16, a->q + s->row * tile->q_words, tile->q_words, rows_of(tile, s), a->keys, a->key_words, keys / LMC_LANES,
+            a->scores + s->row * LMC_SPAN + at, LMC_SPAN, 0, NULL);
+}
+
+/* How many of the positions can be multiplied where they lie: whole blocks of slots that follow one another, in float32, without padding. */
+static int64_t in_place(const attention *a, const int32_t *slots, int64_t count) {
+    int64_t run = 0;
+    if (a->tile->bf16 || a->tile->head_dim % LMC_LANES) return 0;
+    while (run < count && slots[run] == slots[0] + run) run++;
+    return run / LMC_BLOCK * LMC_BLOCK;
 }
 
 /* The weighted sum of its values, added to those of the segments before. */
 static void sum_segment(const attention *a, const segment *s, int64_t at) {
     const lmc_tile *tile = a->tile;
-    int64_t count = s->end - s->begin, per_word = tile->bf16 ? 2 : 1, words = lmc_up(count, LMC_BLOCK) / per_word, rows = 0;
-    int64_t width = a->value_blocks * LMC_LANES;
-    for (int64_t i = s->from; i < s->to; i++) rows += tile->pieces[i].queries * tile->group;
-    pack_values(a, tile->pieces[s->from].slots + s->begin, count, words);
-    PRODUCT(tile->bf16, a->weights + s->row * a->value_words + at / per_word, a->value_words, rows, a->values, words, a->value_blocks,
-            a->part + s->row * width, width, at > 0);
+    const int32_t *slots = tile->pieces[s->from].slots + s->begin;
+    int64_t count = s->end - s->begin, per_word = tile->bf16 ? 2 : 1, rows = rows_of(tile, s), width = a->value_blocks * LMC_LANES;
+    const uint32_t *weights = a->weights + s->row * a->value_words;
+    float *part = a->part + s->row * width;
+    int64_t lying = in_place(a, slots, count), words = lmc_up(count - lying, LMC_BLOCK) / per_word;
+    if (lying)
+        product_plain(weights + at, a->value_words, rows, pool_row(tile, tile->values, slots[0]), lying, a->value_blocks, part, width, at > 0);
+    if (!words) return;
+    pack_values(a, slots + lying, count - lying, words);
+    PRODUCT(tile->bf16, weights + (at + lying) / per_word, a->value_words, rows, a->values, words, a->value_blocks, part, width,
+            at + lying > 0, NULL);
 }
 
 /* The positions from `first` on, a multiple of LMC_SPAN. */

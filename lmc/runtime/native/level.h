@@ -46,9 +46,10 @@ typedef struct {
     /* Blocks that a piece of a product takes at once, an even number of at most six. */
     int64_t strip;
     /* y[row][0 … 16 * blocks) = x[row] . packed, or += where `add` is set; x_stride in words, y_stride in floats.  A sum that is taken up
-       again has the bits of one that was never laid down. */
+       again has the bits of one that was never laid down.  behind: what is likely to be multiplied next, or NULL where `packed` is in the
+       cache, and nothing is to be fetched from memory. */
     void (*product)(int64_t bf16, const uint32_t *x, int64_t x_stride, int64_t rows, const uint32_t *packed, int64_t words,
-                    int64_t blocks, float *y, int64_t y_stride, int64_t add);
+                    int64_t blocks, float *y, int64_t y_stride, int64_t add, const uint32_t *behind);
     /* Takes (rows, columns) sums, `sums_stride` floats a row, whose first column is output `first` of the target's matrix. */
     void (*finish)(const lmc_target *target, const float *sums, int64_t sums_stride, int64_t row, int64_t rows, int64_t first,
                    int64_t columns);

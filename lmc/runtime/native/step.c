@@ -19,20 +19,29 @@ typedef struct {
     lmc_target target;
 } product_job;
 
+/* The first block of an item's strip. */
+static int64_t first_block(const product_job *p, int64_t item) {
+    int64_t strip = item % p->strips;
+    return p->blocks ? p->blocks[strip] : strip * p->strip;
+}
+
+static const uint32_t *block_at(const product_job *p, int64_t block) { return p->matrix->packed + block * p->matrix->words * LMC_LANES; }
+
 static void product_item(void *job, int64_t item, int thread) {
     (void)thread;
     const product_job *p = job;
     const lmc_level *level = p->engine->level;
-    int64_t strip = item % p->strips, begin = item / p->strips * ROWS_OF_AN_ITEM;
+    int64_t begin = item / p->strips * ROWS_OF_AN_ITEM, first = first_block(p, item), left = p->matrix->blocks - first;
     int64_t end = begin + ROWS_OF_AN_ITEM < p->rows ? begin + ROWS_OF_AN_ITEM : p->rows;
-    int64_t first = p->blocks ? p->blocks[strip] : strip * p->strip, left = p->matrix->blocks - first;
     int64_t count = p->blocks ? 1 : left < p->strip ? left : p->strip;
-    const uint32_t *packed = p->matrix->packed + first * p->matrix->words * LMC_LANES;
+    // Items are taken in descending order, by as many threads.
+    int64_t following = item - p->engine->thread_count;
+    const uint32_t *packed = block_at(p, first), *behind = block_at(p, first_block(p, following < 0 ? item : following));
     _Alignas(64) float sums[ROWS_AT_ONCE * STRIP * LMC_LANES];
     for (int64_t row = begin; row < end; row += ROWS_AT_ONCE) {
         int64_t rows = end - row < ROWS_AT_ONCE ? end - row : ROWS_AT_ONCE;
         level->product(p->target.bf16, p->x + row * p->x_stride, p->x_stride, rows, packed, p->matrix->words, count, sums,
-                       STRIP * LMC_LANES, 0);
+                       STRIP * LMC_LANES, 0, row + ROWS_AT_ONCE < end ? packed : behind);
         level->finish(&p->target, sums, STRIP * LMC_LANES, row, rows, first * LMC_LANES, count * LMC_LANES);
     }
 }

@@ -173,6 +173,21 @@ def test_token_by_token_does_not_change_bits(exact, alone):
     assert torch.equal(torch.cat(parts), alone)
 
 
+@pytest.mark.parametrize("runs", [(290,), (31, 259), (33, 1, 256), (64, 100, 96, 30), (32,) * 9 + (2,)], ids=str)
+def test_runs_of_slots_do_not_change_bits(exact, alone, runs):
+    """Values are read where they lie as far as slots follow one another.  What lies behind a run is nobody's, and not a number."""
+    places = iter(range(1000, 8000, 400))
+    slots = [slot for run, first in zip(runs, places) for slot in range(first, first + run)]
+    kept = exact.pool_k.clone(), exact.pool_v.clone()
+    try:
+        exact.pool_k[:] = exact.pool_v[:] = float("nan")
+        assert torch.equal(exact.forward([tiny.whole(tiny.ids(TOKENS), slots)]), alone)
+        last = Row(tiny.ids(TOKENS)[-1:], TOKENS - 1, slots, [0])
+        assert torch.equal(exact.forward([last])[0], alone[-1])
+    finally:
+        exact.pool_k[:], exact.pool_v[:] = kept
+
+
 @pytest.mark.parametrize("batch", [2, 8, 32])
 def test_neighbours_do_not_change_bits(exact, alone, batch):
     """At every place of the batch, decoding the last token and computing a chunk, beside rows of other lengths."""
