@@ -10,7 +10,7 @@ from transformers import MinPLogitsWarper, RepetitionPenaltyLogitsProcessor, Tem
 
 from lmc.diagnostics import RunError
 from lmc.runtime.model.philox import philox, uniform
-from lmc.runtime.model.sampling import Choice, draw, draw_rows, drawn_place, record, sampling_fault
+from lmc.runtime.model.sampling import Choice, draw, draw_rows, drawn_place, record, sampling_fault, weights_of
 from lmc.runtime.request import Sampling
 
 VOCAB = 300
@@ -342,3 +342,20 @@ def test_thedrawn_place_is_that_of_running_sums(size):
             # A number that lies on the edge of two places may fall to either: sums of blocks round in another way.
             below = sums[place - 1] if place else 0.0
             assert below * (1 - 1e-12) <= number * sums[-1] <= sums[place] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_weight_is_a_function_of_its_logit_alone(threads):
+    """Wherever it stands and however many are computed together: the draw of a row is the same in all company."""
+    values = np.concatenate([-np.random.default_rng(1).random(70_000) * 60, [0.0, -np.inf, -745.0, -5e-324]])
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        whole = weights_of(np.append(values, 0.0), 0.7)
+        for start in range(0, 70_000, 1301):
+            for size in (1, 3, 8, 255, 4096):
+                part = values[start : start + size]
+                assert np.array_equal(weights_of(np.append(part, 0.0), 0.7)[:-1], whole[start : start + len(part)])
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_array_max_ulp(whole, np.exp(np.append(values, 0.0) / 0.7), 2)
