@@ -15,7 +15,7 @@ BLOCK = 32
 class Vllm(Engine):
     async def open(self, job):
         os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(max(1, job["pool_bytes"] >> 30)))
-        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", f"0-{job['threads'] - 1}")
+        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", cores(job["threads"]))
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
         # What is compiled ahead is not read back in this version, and compiled anew for minutes at each start; this cache is.
         os.environ.setdefault("VLLM_USE_AOT_COMPILE", "0")
@@ -76,6 +76,11 @@ class Vllm(Engine):
 
     async def close(self):
         self.engine.shutdown()
+
+
+def cores(threads):
+    """So many of the processors that this process may use, as vLLM wants them listed."""
+    return ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads]))
 
 
 if __name__ == "__main__":

@@ -44,6 +44,13 @@ def opened(folder: Path):
     return engine
 
 
+def test_vllm_computes_where_its_process_may(monkeypatch):
+    import vllm_peer
+
+    monkeypatch.setattr(vllm_peer.os, "sched_getaffinity", lambda process: {5, 11, 3}, raising=False)
+    assert (vllm_peer.cores(2), vllm_peer.cores(9)) == ("3,5", "3,5,11")
+
+
 def plain(engine, ids: list[int], count: int) -> list[int]:
     """The likeliest tokens, the whole prompt computed for each."""
     import torch
