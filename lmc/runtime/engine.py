@@ -14,7 +14,7 @@ exception fails the requests of its step, non-finite logits those that got them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate, count, pairwise
 
@@ -41,6 +41,9 @@ from lmc.runtime.scheduler import Policy, Request, Scheduler
 from lmc.runtime.scoring import Scoring
 from lmc.runtime.time_shares import Stopwatch, Work
 from lmc.runtime.token_sets import TokenSets, TokenTable
+
+#: A token and its log-probability record, where one is wanted.
+_Drawn = tuple[int, TokenLogprob | None]
 
 
 class Engine:
@@ -172,8 +175,9 @@ class Engine:
         self._begin_prefills()
         batch = self._scheduler.plan()
         self._watch.turn_to(Work.REST)
-        for request, (logits, best) in zip(batch, self._forward(batch)):
-            self._commit(request, logits, best)
+        outputs = self._forward(batch)
+        for request, (logits, best), first in zip(batch, outputs, self._first_draws(batch, outputs)):
+            self._commit(request, logits, best, first)
         events, self._events = self._events, []
         self._watch.turn_to(Work.IDLE)
         return events
@@ -212,7 +216,7 @@ class Engine:
                 self._open[handle] = entry = Request(handle, list(ids), len(ids) - 1, Prefilling(ids))
                 self._scheduler.submit(entry)
 
-    def _forward(self, batch: list[Request]) -> Iterable[tuple[np.ndarray, list[int]]]:
+    def _forward(self, batch: list[Request]) -> list[tuple[np.ndarray, list[int]]]:
         """For each request of the batch the logits it wants, (outputs, vocab) float32, and where the greatest of each is; nothing where
         the model failed."""
         if not batch:
@@ -238,43 +242,68 @@ class Engine:
         ends = accumulate(len(row.outputs) for row in rows)
         return [(table[start:end], best[start:end]) for start, end in pairwise([0, *ends])]
 
-    def _commit(self, request: Request, logits: np.ndarray, best: list[int]) -> None:
-        """Take over what a request got in this step: logits to draw from or to score (outputs, vocab), or only keys and values."""
+    def _first_draws(self, batch: list[Request], outputs: list[tuple[np.ndarray, list[int]]]) -> list[_Drawn | Exception | None]:
+        """The next token of each request that has one, or what its draw raised.  All in a row: to read the clock before and behind each
+        takes as long as a greedy draw."""
+        self._watch.turn_to(Work.SAMPLING)
+        found: list[_Drawn | Exception | None] = []
+        for request, (logits, best) in zip(batch, outputs):
+            try:
+                found.append(self._draw(request.work, logits[0], best[0]) if best and isinstance(request.work, Generation) else None)
+            except Exception as error:
+                found.append(error)
+        self._watch.turn_to(Work.REST)
+        return found
+
+    def _draw(self, work: Generation, row: np.ndarray, best: int) -> _Drawn:
+        """The next token, while the watch counts for sampling.  row: (vocab,) float32, `best` the place of its greatest"""
+        if work.request.constraint is None:
+            return draw_choice(row, best, work.choice())
+        before = self._watch.turn_to(Work.MASKS)
+        try:
+            choice = work.choice()
+        finally:
+            self._watch.turn_to(before)
+        return draw_choice(row, best, choice)
+
+    def _commit(self, request: Request, logits: np.ndarray, best: list[int], first: _Drawn | Exception | None) -> None:
+        """Take over what a request got in this step: its next token, which is drawn, and logits to draw further ones from; logits to score
+        (outputs, vocab); or only keys and values."""
         before = request.computed
         self._cached += request.cached if request.passes == 0 else 0
         self._scheduler.commit(request)
         if before < request.prompt:
             self._prompt += min(request.computed, request.prompt) - before
         try:
-            if len(logits):
-                if isinstance(request.work, Generation):
-                    self._extend(request, logits, best)
-                else:
-                    self._score(request, logits)
+            if isinstance(first, Exception):
+                raise first
+            if first is not None:
+                self._extend(request, logits, best, first)
+            elif best:
+                self._score(request, logits)
         except Exception as error:
             self._watch.turn_to(Work.REST)
             # What it computed in this step may be as broken as its logits.
             self._fail(request, self._in_this_step(as_run_error(error)), before)
 
-    def _extend(self, request: Request, logits: np.ndarray, best: list[int]) -> None:
-        """Draw the next token, and further ones as long as the draft guessed them.  logits: (1 + drafted, vocab), `best` of each row"""
+    def _extend(self, request: Request, logits: np.ndarray, best: list[int], first: _Drawn) -> None:
+        """Go on by the token that is drawn, and by further ones as long as the draft guessed them.  logits: (1 + drafted, vocab), `best` of
+        each row"""
         work, guesses = request.work, request.draft[: request.drafted]
-        constrained = work.request.constraint is not None
         work.drafted += len(guesses)
-        for row, top, guess in zip(logits, best, [*guesses, None], strict=True):
-            if constrained:
-                self._watch.turn_to(Work.MASKS)
-            choice = work.choice()
-            self._watch.turn_to(Work.SAMPLING)
-            token, record = draw_choice(row, top, choice)
-            self._watch.turn_to(Work.REST)
-            over = self._accept(request, token, record)
+        token, record = first
+        over = self._accept(request, token, record)
+        for row, top, guess in zip(logits[1:], best[1:], guesses, strict=True):
             if over or token != guess:
                 break
             work.jumped += 1
+            self._watch.turn_to(Work.SAMPLING)
+            token, record = self._draw(work, row, top)
+            self._watch.turn_to(Work.REST)
+            over = self._accept(request, token, record)
         if guesses:
             self._scheduler.cut(request, len(request.ids) - 1)
-        if constrained:
+        if work.request.constraint is not None:
             self._look_ahead(request)
         self._show(request)
         if work.finish is not None:
