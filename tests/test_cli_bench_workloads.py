@@ -103,8 +103,9 @@ def test_shots_choices_and_passages():
 def test_every_workload_runs_on_the_sample(tmp_path, capsys):
     out = tmp_path / "results.json"
     assert run_command(["bench", "workloads", "--dry", "--rows", "2", "--programs", str(EXAMPLES), "--out", str(out)]) == 0
-    head, *lines, cut = capsys.readouterr().out.splitlines()
+    head, *lines, cut, took = capsys.readouterr().out.splitlines()
     assert cut.startswith(f"quick: free texts end at {QUICK_TOKENS} tokens and documents at 3,000 characters")
+    assert re.fullmatch(r"\d+ seconds in all", took)
     assert head.split()[:3] == ["workload", "by", "rows"] and [line.split()[0] for line in lines] == list(BY_NAME)
     data = json.loads(out.read_text())
     assert (data["model"], data["scale"]) == ("the stand-in model", "quick") and data["data"] == str(EXAMPLES / "sample")

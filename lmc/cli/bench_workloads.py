@@ -8,6 +8,7 @@ The table and what its columns mean are in docs/workloads.md.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -64,10 +65,12 @@ def workloads_command(**given: Any) -> int:
     with ExitStack() as held:
         full = given["scale"] == "full"
         bench = Bench(_contenders(given, programs, held), data, given["rounds"] or (3 if given["peers"] and full else 1))
+        started = time.perf_counter()
         click.echo(HEAD)
         for workload in (workload for workload in WORKLOADS if workload.name in (given["names"] or NAMES)):
             bench.run(workload if full else quick(workload), given["count"] or (workload.full if full else workload.few))
-        for line in (*bench.refusals.lines(), *([] if full else [_SHORTER])):
+        took = f"{time.perf_counter() - started:.0f} seconds in all" + ", the start of the peers not counted" * bool(given["peers"])
+        for line in (*bench.refusals.lines(), *([] if full else [_SHORTER]), took):
             click.echo(line)
     setting = {"model": "the stand-in model" if given["dry"] else given["model"], "dtype": given["dtype"], "kernels": given["kernels"],
                "data": str(data.folder), "scale": given["scale"], "engines": bench.engines}

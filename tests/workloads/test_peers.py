@@ -321,4 +321,5 @@ def test_the_command_beside_a_peer(monkeypatch, tmp_path, capsys):
         assert theirs["asked"] == ours["asked"] and theirs["values"] == ours["values"]
     shown = capsys.readouterr().out
     assert "    llama: 1 of 1 prompts and 1 of 1 results as lmc's" in shown and "llama seq does not run mmlu, json_object: " in shown
+    assert shown.endswith(" seconds in all, the start of the peers not counted\n")
     assert data["engines"]["llama"] == "lmc itself" and len(data["rounds"]) == 4
